@@ -1,5 +1,5 @@
-//! The commit that `provenance.json` names: that of `NARROWS_COMMIT`, else of the checkout that is
-//! built; none outside of one, as in a tarball.
+//! The commit that `provenance.json` and `--version` name: that of `NARROWS_COMMIT`, else of the checkout
+//! that is built; none outside of one, as in a tarball. And the features that `--version` names.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,20 @@ use std::path::{Path, PathBuf};
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=NARROWS_COMMIT");
-    if let Some(commit) = std::env::var("NARROWS_COMMIT").ok().or_else(checked_out) {
+    let commit = std::env::var("NARROWS_COMMIT").ok().or_else(checked_out);
+    if let Some(commit) = &commit {
         println!("cargo::rustc-env=NARROWS_COMMIT={commit}");
     }
+    // Cargo sets CARGO_FEATURE_NAME for each.
+    let mut features: Vec<String> = std::env::vars()
+        .filter_map(|(name, _)| name.strip_prefix("CARGO_FEATURE_").map(str::to_lowercase))
+        .filter(|name| name != "default")
+        .collect();
+    features.sort();
+    let commit = commit.as_deref().unwrap_or("unknown");
+    let features = if features.is_empty() { "none".to_owned() } else { features.join(" ") };
+    let version = env!("CARGO_PKG_VERSION");
+    println!("cargo::rustc-env=NARROWS_VERSION={version} (commit {commit}, features: {features})");
 }
 
 fn checked_out() -> Option<String> {

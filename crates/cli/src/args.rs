@@ -3,12 +3,16 @@
 #[cfg(feature = "detect")]
 pub mod detect;
 #[cfg(feature = "lab")]
+pub mod evaluate;
+#[cfg(feature = "lab")]
 pub mod fuzz;
 #[cfg(feature = "kernel")]
 pub mod kernel;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod law;
+#[cfg(test)]
+mod pages;
 #[cfg(feature = "lab")]
 pub mod papers;
 #[cfg(feature = "quic")]
@@ -36,7 +40,7 @@ const EXAMPLES: &str = "`narrows COMMAND --help` has examples for each command."
 /// Multipath congestion control: run and compare scenarios, find shared bottlenecks, load laws into
 /// the kernel.
 #[derive(Debug, Parser)]
-#[command(name = "narrows", version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(name = "narrows", version, long_version = env!("NARROWS_VERSION"), after_help = EXAMPLES, max_term_width = 100)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -64,6 +68,9 @@ pub enum Command {
     /// Set published figures beside ours: run what they show, and judge their claims
     #[cfg(feature = "lab")]
     Papers(papers::PapersArgs),
+    /// Run and judge what RFC 9743 (BCP 133) asks of a congestion control
+    #[cfg(feature = "lab")]
+    Evaluate(evaluate::EvaluateArgs),
     /// Report which flows of a capture or a table of delays share a bottleneck
     #[cfg(feature = "detect")]
     Detect(detect::DetectArgs),
@@ -153,4 +160,11 @@ pub enum What {
     /// Fields of a scenario's file, with units, defaults and examples.
     #[cfg(feature = "lab")]
     Fields,
+}
+
+/// `60` or `60s`.
+#[cfg(any(feature = "detect", feature = "kernel"))]
+fn seconds(text: &str) -> Result<u64, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<u32>();
+    number.map(u64::from).map_err(|_| "expected seconds, such as 60 or 60s".into())
 }

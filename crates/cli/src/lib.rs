@@ -4,7 +4,7 @@
 //!
 //! Exit codes: 0 success (also if a reader closes the pipe), 1 a run failed internally, `kernel check`
 //! or `law check` failed, or a file was not received, 2 wrong input, 130 Ctrl-C (but 0 for `kernel status
-//! --watch` and `quic serve`).
+//! --watch`, `quic serve`, and `detect` of an interface or of standard input).
 //! `shell` returns the exit code of its command.
 
 mod args;
@@ -13,6 +13,8 @@ pub mod compare;
 #[cfg(feature = "detect")]
 mod detect;
 mod error;
+#[cfg(feature = "lab")]
+mod evaluate;
 #[cfg(feature = "lab")]
 mod fuzz;
 #[cfg(feature = "kernel")]
@@ -94,6 +96,8 @@ pub fn main(words: Vec<OsString>) -> u8 {
         Command::Fuzz(args) => fuzz::fuzz(args),
         #[cfg(feature = "lab")]
         Command::Papers(args) => papers::papers(args),
+        #[cfg(feature = "lab")]
+        Command::Evaluate(args) => evaluate::evaluate(args),
         #[cfg(feature = "detect")]
         Command::Detect(args) => detect::detect(args),
         #[cfg(feature = "kernel")]

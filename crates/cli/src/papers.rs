@@ -133,7 +133,7 @@ fn page_text(
 }
 
 /// Writes a page, whole or not at all.
-fn rewrite(docs: &Path, name: &str, text: &str) -> Result<(), Error> {
+pub fn rewrite(docs: &Path, name: &str, text: &str) -> Result<(), Error> {
     let mut output = Output::new(docs)?;
     output.write(name, |to| to.write_all(text.as_bytes()))?;
     Ok(output.commit()?)
@@ -241,7 +241,7 @@ fn list(listed: &[Listed]) -> String {
 }
 
 /// How many runs were done, on standard error and only if that is a terminal.
-fn progress() -> ProgressBar {
+pub fn progress() -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     let style = ProgressStyle::with_template("{spinner} {msg}, {pos} runs, {elapsed}");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));

@@ -72,6 +72,28 @@ fn help_has_examples_and_completions_are_made() {
 
 /// Builds have all hosts that the compiler allows (`make install`).
 #[test]
+fn the_version_names_commit_and_features() {
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(narrows(&["-V"]), format!("narrows {version}\n"));
+    let long = narrows(&["--version"]);
+    let rest = long.trim_end().strip_prefix(&format!("narrows {version} (commit "));
+    let (commit, features) =
+        rest.and_then(|rest| rest.strip_suffix(')')?.split_once(", features: ")).unwrap();
+    let hash = commit.len() == 40 && commit.bytes().all(|digit| digit.is_ascii_hexdigit());
+    assert!(hash || commit == "unknown", "{long}");
+    for (feature, built) in [
+        ("detect", cfg!(feature = "detect")),
+        ("kernel", cfg!(feature = "kernel")),
+        ("lab", cfg!(feature = "lab")),
+        ("parquet", cfg!(feature = "parquet")),
+        ("quic", cfg!(feature = "quic")),
+        ("static", cfg!(feature = "static")),
+    ] {
+        assert_eq!(features.split(' ').any(|one| one == feature), built, "{long}");
+    }
+}
+
+#[test]
 fn a_compiler_that_is_too_old_leaves_quic_out_with_a_line() {
     let hosts = |version: &str| {
         let home = tempfile::tempdir().unwrap();

@@ -47,15 +47,14 @@ impl Input {
         Input { name, open: Box::new(open) }
     }
 
-    /// Standard input, kept in a temporary file that has no name.
+    /// What is read once from `from`, as from a pipe, kept in a temporary file that has no name.
     ///
     /// # Errors
     /// It cannot be read, or the disk of temporary files is full.
-    pub fn stdin() -> Result<Input, Error> {
-        let name = "standard input";
-        let keep = || {
+    pub fn kept(name: &str, mut from: impl Read) -> Result<Input, Error> {
+        let mut keep = || {
             let mut file = tempfile::tempfile()?;
-            io::copy(&mut io::stdin().lock(), &mut file)?;
+            io::copy(&mut from, &mut file)?;
             Ok(file)
         };
         let folder = std::env::temp_dir();

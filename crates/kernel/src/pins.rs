@@ -4,6 +4,7 @@
 //! /sys/fs/bpf/nr_conns, nr_plain, nr_users, nr_detections   maps that controls share
 //! /sys/fs/bpf/narrows/nr_olia/    link (before Linux 6.4: ops), counters, build, params, signal, the programs
 //! /sys/fs/bpf/narrows/cgroup-ID   a control's choice for a cgroup; see cgroup
+//! /sys/fs/bpf/narrows/trial/      a trial; see trial
 //! ```
 //!
 //! A control counts as loaded while its registration is pinned, which is pinned last and removed
@@ -375,7 +376,7 @@ pub fn make_folder(path: &Path, undo: &mut Undo) -> Result<(), Error> {
 }
 
 /// Removes a folder of pins, of one level.
-fn remove_folder(path: &Path) -> Result<(), Error> {
+pub(crate) fn remove_folder(path: &Path) -> Result<(), Error> {
     if !path.exists() {
         return Ok(());
     }

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use narrows_lab::detection::Judged;
 use narrows_lab::series::Sample;
 use narrows_lab::{
-    Algorithm, ConnectionSummary, Edits, Error, Host, Job, Output, Scenario, Setup, Signal,
-    Summary, TestSummary, host, load, parse, program, run, sha256,
+    Algorithm, ConnectionSummary, Edits, Error, Estimate, Host, Job, Output, Scenario, Setup,
+    Signal, Summary, TestSummary, host, load, parse, program, run, sha256,
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -107,6 +107,15 @@ impl Ask {
     pub fn series(mut self) -> Ask {
         self.series = true;
         self
+    }
+
+    /// CPU time of all its runs, seconds, about: what they cost if every source sends what it can.
+    ///
+    /// # Errors
+    /// The network is no scenario.
+    pub fn seconds(&self) -> Result<f64, Error> {
+        let once = Estimate::of(&self.scenario()?).seconds();
+        Ok(once * (self.controls.len() * self.seeds.clone().count()) as f64)
     }
 
     fn scenario(&self) -> Result<Scenario, Error> {

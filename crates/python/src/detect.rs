@@ -134,10 +134,11 @@ pub fn detect(
             false => error.into(),
         };
         let source = Source::open(input.until(Arc::clone(stop)), None, limits).map_err(stopped)?;
+        let recording = source.recording();
         let detecting = Detecting::new(&source, detector, &params)?;
         let mut times = Times::new(!detecting.compares_pairs());
         let mut decisions: Vec<DecisionRow> = Vec::new();
-        let name = |flow: usize| source.flows()[flow].clone();
+        let name = |flow: usize| recording.flows[flow].clone();
         let names = |flows: &[usize]| flows.iter().map(|&flow| name(flow)).collect::<Vec<_>>();
         let found =
             detecting.run(&mut [], |decision: &Decision| -> Result<(), narrows_detect::Error> {
@@ -174,7 +175,7 @@ pub fn detect(
         };
         let verdicts = tables::of(&found.verdicts.iter().map(verdict).collect::<Vec<_>>())?;
         let flow = |(flow, &lost): (usize, &u64)| {
-            let traffic = source.traffic(flow);
+            let traffic = recording.traffic[flow];
             FlowRow {
                 flow: name(flow),
                 packets: traffic.packets,
@@ -184,9 +185,9 @@ pub fn detect(
         };
         let flows = tables::of(&found.lost.iter().enumerate().map(flow).collect::<Vec<_>>())?;
         let decisions = tables::of(&decisions)?;
-        let notes = source.notes().to_vec();
-        let report = Report::new(&source, detector, &params, times, found);
-        Ok(Detection { text: text(&source, &[report]), notes, verdicts, decisions, flows })
+        let notes = recording.notes.clone();
+        let report = Report::new(recording, detector, &params, times, found);
+        Ok(Detection { text: text(recording, &[report]), notes, verdicts, decisions, flows })
     };
     wait(py, work, |_| Ok(()))
 }

@@ -1,4 +1,7 @@
-//! Statistics of runs: mean with confidence interval, quantiles, fairness.
+//! Statistics of runs: mean with confidence interval, quantiles, fairness, and of trials: confidence
+//! sequences.
+
+pub mod sequence;
 
 use serde::Serialize;
 
@@ -65,6 +68,41 @@ pub fn ci95(values: &[f64]) -> Option<f64> {
     Some(student_t_975(n - 1) * libm::sqrt(variance / n as f64))
 }
 
+/// How far a mean of independent values may be off to one side, at a confidence (0.99): from fewer than two, none.
+pub fn one_sided(values: &[f64], confidence: f64) -> Option<f64> {
+    let n = values.len();
+    if n < 2 {
+        return None;
+    }
+    let mean = mean(values);
+    let variance = values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (n - 1) as f64;
+    Some(student_t(confidence, n - 1) * libm::sqrt(variance / n as f64))
+}
+
+/// The quantile `p`, above a half, of Student's t with `df` degrees of freedom: the distribution as the finite sums of
+/// Abramowitz and Stegun, 26.7.3 and 26.7.4, inverted by bisection.
+fn student_t(p: f64, df: usize) -> f64 {
+    // P(|T| <= t).
+    let within = |t: f64| {
+        let angle = libm::atan(t / libm::sqrt(df as f64));
+        let (sin, cos) = (libm::sin(angle), libm::cos(angle));
+        let odd = df % 2 == 1;
+        let (mut term, mut sum) = (if odd { cos } else { 1.0 }, 0.0);
+        let first = if odd { 1 } else { 0 };
+        for power in (first..df.saturating_sub(1)).step_by(2) {
+            sum += term;
+            term *= cos * cos * (power + 1) as f64 / (power + 2) as f64;
+        }
+        if odd { (angle + sin * sum) * core::f64::consts::FRAC_2_PI } else { sin * sum }
+    };
+    let (mut low, mut high) = (0.0, 1e6);
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        if within(middle) < 2.0 * p - 1.0 { low = middle } else { high = middle }
+    }
+    high
+}
+
 /// The 97.5 % quantile of Student's t with `df` degrees of freedom, good to 1e-3.
 fn student_t_975(df: usize) -> f64 {
     const TABLE: [f64; 10] =
@@ -115,6 +153,25 @@ mod tests {
         for (df, t) in [(11, 2.2010), (19, 2.0930), (29, 2.0452), (60, 2.0003), (1000, 1.9623)] {
             assert!((student_t_975(df) - t).abs() < 1e-3, "df {df}: {}", student_t_975(df));
         }
+    }
+
+    #[test]
+    fn quantiles_of_students_t_are_those_of_tables() {
+        for (p, df, t) in [
+            (0.975, 1, 12.7062),
+            (0.975, 2, 4.3027),
+            (0.975, 9, 2.2622),
+            (0.95, 4, 2.1318),
+            (0.99, 5, 3.3649),
+            (0.999, 2, 22.3271),
+            (0.9995, 9, 4.7809),
+            (0.995, 30, 2.7500),
+        ] {
+            assert!((student_t(p, df) - t).abs() < 1e-4, "{p}, {df}: {}", student_t(p, df));
+        }
+        let two_sided = ci95(&[5.0, 1.0, 4.0, 2.0, 3.0]).unwrap();
+        assert!((one_sided(&[5.0, 1.0, 4.0, 2.0, 3.0], 0.975).unwrap() - two_sided).abs() < 1e-4);
+        assert_eq!(one_sided(&[7.0], 0.975), None);
     }
 
     #[test]

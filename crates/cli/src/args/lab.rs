@@ -1,6 +1,6 @@
 //! Options of the commands that run scenarios.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
@@ -246,14 +246,22 @@ impl EditArgs {
     /// # Errors
     /// Not a law, or it does not compile.
     pub fn load_law(&self) -> Result<(), crate::error::Error> {
-        let Some(header) = self.law.as_deref().filter(|_| user::loaded().is_none()) else {
-            return Ok(());
-        };
-        user::load(header, Checks::None).map_err(crate::error::Error::of_law)?;
-        // Also when another build has taken the place of its file.
-        child::isolate("/proc/self/exe".into(), Vec::new());
-        Ok(())
+        load_law(self.law.as_deref())
     }
+}
+
+/// Loads the user's law of an option once, whose runs are children's.
+///
+/// # Errors
+/// Not a law, or it does not compile.
+pub fn load_law(header: Option<&Path>) -> Result<(), crate::error::Error> {
+    let Some(header) = header.filter(|_| user::loaded().is_none()) else {
+        return Ok(());
+    };
+    user::load(header, Checks::None).map_err(crate::error::Error::of_law)?;
+    // Also when another build has taken the place of its file.
+    child::isolate("/proc/self/exe".into(), Vec::new());
+    Ok(())
 }
 
 /// The hosts of an option.

@@ -66,8 +66,8 @@ fn limit_cpu(limit: Duration) {
     let timer = |after: Duration| libc::itimerval {
         it_interval: libc::timeval { tv_sec: 0, tv_usec: 0 },
         it_value: libc::timeval {
-            tv_sec: after.as_secs() as libc::time_t,
-            tv_usec: after.subsec_micros() as libc::suseconds_t,
+            tv_sec: after.as_secs() as _,
+            tv_usec: after.subsec_micros() as _,
         },
     };
     let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };

@@ -11,6 +11,9 @@
  * Units: windows in packets; times in us, srtt8_us in 1/8 us; credit in 2^-40 packet, NR_ONE is 1.
  * Rules: integers only (nr_fx.h has fractions); loops with a constant bound; no static variables;
  * siblings are read by NR_READ and never written.
+ *
+ * What RFC 9743 asks in prose is answered here, for `narrows evaluate`: paragraphs that begin with
+ * "BCP 133, 5.3.1:" and so on, without the quotes.
  */
 #ifndef NARROWS_LAW_MINE_H
 #define NARROWS_LAW_MINE_H

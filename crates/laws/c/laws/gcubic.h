@@ -2,7 +2,8 @@
 /*
  * gcubic: the paths of a group are one CUBIC flow.
  *
- * Source: docs/one-flow.md; group.h has the group, RFC 9438 the flow, laws/cubic.h its curves.
+ * Source: docs/method/one-flow.md; group.h has the group, RFC 9438 the flow, laws/cubic.h its
+ * curves.
  *
  * The flow has the RTT G, the window V and follows W_cubic(t). Path i gets the part s_i = dw_i / dV
  * of what it grows by, so it has a curve of its own, with the K of all:
@@ -28,6 +29,20 @@
  * Alone in its mask a path is CUBIC, to the bit.
  *
  * Units: windows in packets, s_i and w_i q_i in 2^-32. Valid: as cubic.h and greno.h.
+ *
+ * BCP 133, 3.2: experimental. It was simulated and run in the Linux kernel, and never measured at
+ * the scale of the Internet. Not recommended where paths share what delays nothing, as a policer:
+ * no detector sees it, and the paths take a share each.
+ * BCP 133, 4: it relies on no function of the network but on losses, or on CE marks if ECN is used.
+ * BCP 133, 5.3.1: none from RFC 2914: a congestion event leaves 0.7 of the windows of all paths of
+ * a group, and a timeout one packet of its path's. It counts packets, so that the loss of a small
+ * one weighs as that of a large one (RFC 7141).
+ * BCP 133, 5.3.2: only the sender changes, under MPTCP (RFC 8684) or multipath QUIC as they are.
+ * BCP 133, 6.2: the one explicit signal is CE, which tunnels pass on by RFC 6040.
+ * BCP 133, 7.11: it is not meant for data centres; it coexists there as CUBIC does (RFC 9438).
+ * BCP 133, 8: nothing is new on the wire. With a detector, a receiver that holds acknowledgements
+ * or forges timestamps can make paths of one bottleneck look apart: a share for each path is then
+ * the most that this gains. One that acknowledges what was lost hides it, as from Reno.
  */
 #ifndef NARROWS_LAW_GCUBIC_H
 #define NARROWS_LAW_GCUBIC_H
@@ -266,7 +281,7 @@ NR_LAW(gcubic) = {
     .name = "gcubic",
     .code = "gcub",
     .about = "the paths of a group are one CUBIC flow: one curve, one cut for all",
-    .source = "docs/one-flow.md; RFC 9438",
+    .source = "docs/method/one-flow.md; RFC 9438",
     .kind = NR_WINDOW,
     .couples = 1,
     .pairs = 1,

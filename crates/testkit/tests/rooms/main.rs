@@ -18,7 +18,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("traffic", &["net"]),
     ("sim", &["laws", "net", "traffic"]),
     ("kernel", &["foreign", "laws"]),
-    ("mptcp-admin", &["detect", "foreign", "kernel", "laws", "mptcp", "netns"]),
+    ("mptcp-admin", &["detect", "foreign", "kernel", "laws", "mptcp", "netns", "report", "stats"]),
     ("quic", &["laws"]),
     ("quic-sockets", &[]),
     ("transfer", &["foreign", "laws", "quic", "quic-sockets"]),
@@ -46,12 +46,15 @@ const ROOMS: &[(&str, &[&str])] = &[
     ),
     ("adversary", &["lab", "laws", "net", "traffic"]),
     ("papers", &["lab", "net", "report", "stats"]),
+    // On the runner, the store and the intervals of papers; laws for the headers that answer in prose.
+    ("evaluate", &["lab", "laws", "papers", "report", "stats"]),
     (
         "cli",
         &[
             "adversary",
             "detect",
             "emu",
+            "evaluate",
             "foreign",
             "kernel",
             "lab",

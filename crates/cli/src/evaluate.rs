@@ -1,0 +1,136 @@
+//! `narrows evaluate`: what RFC 9743 asks of a congestion control, run and judged.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use narrows_evaluate::{Law, Outcome, PAGE, Tables, catalogue, page as page_of, select, shown};
+use narrows_lab::page::{self, Fact, PageFile};
+use narrows_lab::{Error as LabError, Output, Provenance};
+use narrows_papers::grid::replaced;
+use narrows_papers::{Form, Grid, Runs, Store};
+
+use crate::args::evaluate::EvaluateArgs;
+use crate::args::lab::load_law;
+use crate::error::Error;
+use crate::papers::{progress, rewrite};
+use crate::run::json;
+use crate::terminal::show;
+use crate::{COMMIT, print, stop, words};
+
+/// A law with its outcomes, as `--json` prints it.
+#[derive(serde::Serialize)]
+struct Made<'a> {
+    law: &'a str,
+    couples: bool,
+    version: &'a str,
+    commit: Option<&'a str>,
+    quick: bool,
+    seeds: Option<u64>,
+    criteria: &'a [Outcome],
+}
+
+/// Runs the criteria for each law, and prints or writes what was found.
+pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
+    if args.laws.iter().any(|law| law == "list") {
+        let listed = catalogue();
+        return print(&if args.json { json(&listed) } else { listed.columns() });
+    }
+    load_law(args.law.as_deref())?;
+    let criteria = select(&args.only)?;
+    let laws = args.laws.iter().map(|name| Law::new(name)).collect::<Result<Vec<_>, _>>()?;
+    if let Some((at, law)) = laws
+        .iter()
+        .enumerate()
+        .find(|(at, law)| laws[..*at].iter().any(|one| one.control() == law.control()))
+    {
+        return Err(Error::input(&args.laws[at], format!("{} is named twice", law.control())));
+    }
+    // Before hours of runs.
+    if let Some(docs) = &args.docs {
+        written(docs, &Tables::of(&[]))?;
+    }
+    let file = args.report.as_deref().map(PageFile::new).transpose()?;
+    let stop = stop::on_signal()?;
+    let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
+    let (bar, count) = (progress(), AtomicU64::new(0));
+    let ran = || bar.set_position(1 + count.fetch_add(1, Ordering::Relaxed));
+    let form = if args.quick { Form::Quick } else { Form::Whole };
+    let runs = Runs::new(form, args.seeds, store.as_ref(), args.jobs, &stop, &ran)?;
+    let mut found: Vec<(Law, Vec<Outcome>)> =
+        laws.into_iter().map(|law| (law, Vec::new())).collect();
+    // Criterion by criterion, as laws share the runs of the standards.
+    for (at, criterion) in criteria.iter().enumerate() {
+        for (law, outcomes) in &mut found {
+            show(
+                &bar,
+                &format!(
+                    "{} of {}, {} of {}",
+                    law.control(),
+                    criterion.id(),
+                    at + 1,
+                    criteria.len()
+                ),
+            );
+            outcomes.push(criterion.evaluate(law, &runs).inspect_err(|_| bar.finish_and_clear())?);
+        }
+        runs.forget();
+    }
+    bar.finish_and_clear();
+    let tables = Tables::of(&found);
+    let made: Vec<Made> = found.iter().map(|(law, criteria)| made(args, law, criteria)).collect();
+    if let Some(store) = &store {
+        let mut output = Output::new(store.folder())?;
+        for (name, grid) in [("bcp133", &tables.verdicts), ("bcp133-short", &tables.short)] {
+            output.write(&format!("{name}.md"), |to| to.write_all(grid.markdown().as_bytes()))?;
+        }
+        output.write("bcp133.json", |to| to.write_all(json(&made).as_bytes()))?;
+        output.commit()?;
+    }
+    if let Some(docs) = &args.docs {
+        // As it is now: somebody may have written in it meanwhile.
+        rewrite(docs, PAGE, &written(docs, &tables)?)?;
+    }
+    if let Some(file) = file {
+        let provenance = Provenance::new("evaluate", String::new(), false, COMMIT, words());
+        let facts = facts(args, &provenance);
+        file.write(&page_of(&found, provenance.command_line(), facts))?;
+    }
+    print(&if args.json { json(&made) } else { shown(&found) })
+}
+
+fn made<'a>(args: &EvaluateArgs, law: &'a Law, criteria: &'a [Outcome]) -> Made<'a> {
+    Made {
+        law: law.control(),
+        couples: law.couples(),
+        version: env!("CARGO_PKG_VERSION"),
+        commit: COMMIT,
+        quick: args.quick,
+        seeds: args.seeds,
+        criteria,
+    }
+}
+
+/// What made the verdicts, as their page tells it.
+fn facts(args: &EvaluateArgs, provenance: &Provenance) -> Vec<Fact> {
+    let form = if args.quick {
+        "quick: five seeds, a part of the networks"
+    } else {
+        "whole: twenty seeds"
+    };
+    let seeds = args.seeds.map(|seeds| ("seeds", seeds.to_string()));
+    page::facts(provenance, [("form", form.to_owned())].into_iter().chain(seeds).collect())
+}
+
+/// The text of the page with the tables.
+fn written(docs: &Path, tables: &Tables) -> Result<String, Error> {
+    let path = docs.join(PAGE);
+    let text = std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?;
+    let all: [(&str, &Grid); 3] =
+        [("criteria", &catalogue()), ("bcp133", &tables.verdicts), ("bcp133-short", &tables.short)];
+    all.into_iter().try_fold(text, |text, (name, grid)| {
+        replaced(&text, name, grid).ok_or_else(|| {
+            let message = format!("expected <!-- table {name} --> and <!-- end --> after it");
+            Error::input(path.display(), message)
+        })
+    })
+}

@@ -1,0 +1,128 @@
+//! `narrows evaluate`, by criteria of few and short runs.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn narrows(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_narrows")).current_dir(folder).args(args).output().unwrap()
+}
+
+fn said(output: &Output) -> (Option<i32>, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn the_list_has_every_section() {
+    let home = tempfile::tempdir().unwrap();
+    let (code, text, _) = said(&narrows(home.path(), &["evaluate", "list"]));
+    assert_eq!(code, Some(0));
+    for expected in ["5.1.2/queue", "7.10/shared", "Multipath Transport", "8/security"] {
+        assert!(text.contains(expected), "{expected} in {text}");
+    }
+    let (_, text, _) = said(&narrows(home.path(), &["evaluate", "list", "--json"]));
+    assert_eq!(json(&text)["heads"][0], "criterion");
+}
+
+/// The story of docs/bcp133.md.
+#[test]
+fn a_law_of_ones_own_is_judged_and_its_header_answers() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| said(&narrows(home.path(), args));
+    assert_eq!(run(&["law", "new", "mine.h"]).0, Some(0));
+    let header = home.path().join("mine.h");
+    let text = fs::read_to_string(&header).unwrap();
+    let answered =
+        text.replacen("/*\n", "/*\n * BCP 133, 5.3.1: none,\n * it halves as Reno.\n *\n", 1);
+    fs::write(&header, answered).unwrap();
+    let evaluate = ["evaluate", "mine", "--law", "mine.h", "--quick"];
+    let few = ["--only", "5.1.1/blackout,5.2/feedback,5.3,7.1/l4s"];
+    let more = ["--seeds", "2", "--json", "--out", "out", "--report", "mine.html"];
+    let (code, text, error) = run(&[&evaluate[..], &few, &more].concat());
+    assert_eq!(code, Some(0), "{error}");
+    let found = json(&text);
+    assert_eq!(
+        (found[0]["law"].as_str(), found[0]["couples"].as_bool()),
+        (Some("mine"), Some(true))
+    );
+    let verdict = |name: &str| {
+        let all = found[0]["criteria"].as_array().unwrap();
+        let of = all.iter().find(|one| one["criterion"] == name).unwrap();
+        (of["verdict"].as_str().unwrap().to_owned(), of["line"].as_str().unwrap_or("").to_owned())
+    };
+    assert_eq!(verdict("5.1.1/blackout").0, "meets");
+    assert_eq!(verdict("5.2/feedback").0, "meets");
+    assert_eq!(verdict("5.3.1/principles"), ("answered".into(), "none, it halves as Reno.".into()));
+    assert_eq!(verdict("5.3.2/deployment").0, "missing");
+    assert_eq!(verdict("7.1/l4s").0, "not-run");
+    let html = fs::read_to_string(home.path().join("mine.html")).unwrap();
+    assert!(html.contains("mine: BCP 133") && html.contains("nothing returns, 2 paths"));
+
+    // The runs are kept: again without one, and of another version of the law none is used.
+    let kept = || fs::read_dir(home.path().join("out/runs")).unwrap().count();
+    let before = kept();
+    let (_, _, error) = run(&[&evaluate[..], &few, &more].concat());
+    assert!(error.contains("--resume goes on"), "{error}");
+    let more = ["--seeds", "2", "--json", "--out", "out", "--resume"];
+    assert_eq!(run(&[&evaluate[..], &few, &more].concat()).1, text);
+    assert_eq!(kept(), before);
+    for file in ["bcp133.json", "bcp133.md", "bcp133-short.md"] {
+        assert!(home.path().join("out").join(file).is_file(), "{file}");
+    }
+}
+
+#[test]
+fn a_law_that_crashes_falls_short_by_its_line_and_the_rest_is_judged() {
+    let home = tempfile::tempdir().unwrap();
+    assert_eq!(said(&narrows(home.path(), &["law", "new", "mine.h"])).0, Some(0));
+    let header = home.path().join("mine.h");
+    let text = fs::read_to_string(&header).unwrap();
+    // There are no eight paths.
+    let crash = "return (nr_s64)(paths / NR_READ(c->path[7].cwnd));";
+    let text = text.replace("return (nr_s64)(NR_ONE / (paths * paths * p->cwnd));", crash);
+    assert!(text.contains(crash));
+    fs::write(&header, text).unwrap();
+    let args = ["evaluate", "mine", "--law", "mine.h", "--quick", "--seeds", "2"];
+    let only = ["--only", "5.1.1/blackout,5.1.4/paths", "--json"];
+    let (code, text, error) = said(&narrows(home.path(), &[&args[..], &only].concat()));
+    assert_eq!(code, Some(0), "{error}");
+    let found = json(&text);
+    let criterion = &found[0]["criteria"][1];
+    assert_eq!(criterion["criterion"], "5.1.4/paths");
+    assert_eq!(criterion["verdict"], "falls-short");
+    let line = criterion["line"].as_str().unwrap();
+    assert!(line.contains("the law divides by zero") && line.lines().count() == 1, "{line}");
+    assert_eq!(criterion["cells"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn what_is_wrong_is_one_line_and_nothing_is_left() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("docs")).unwrap();
+    fs::write(home.path().join("docs/bcp133.md"), "no marks\n").unwrap();
+    for (args, expected) in [
+        (&["lia", "--only", "7.12"][..], "7.12: no such section; expected 3.2, 4, 5.1.1,"),
+        (&["lia", "--only", "5.1.1/lost"], "5.1.1/lost: no such section"),
+        (&["lai"], "lai: "),
+        (&["kernel:cubic"], "kernel:cubic: expected a law that the simulator runs"),
+        (&["lia", "reno", "lia"], "lia: lia is named twice"),
+        (&["lia", "--law", "none.h"], "none.h: no such file"),
+        (&["lia", "--docs", "docs"], "expected <!-- table criteria --> and <!-- end -->"),
+        (&["lia", "--docs", "nowhere"], "nowhere/bcp133.md: cannot read"),
+        (&["lia", "--report", "a.txt"], "expected a name that ends with .html"),
+        (&["lia", "--seeds", "0"], "--seeds"),
+        (&["lia", "--resume"], "--out"),
+        (&[], "LAW[+DETECTOR]"),
+    ] {
+        let output = narrows(home.path(), &[&["evaluate"][..], args].concat());
+        let (code, text, error) = said(&output);
+        assert_eq!((code, text.as_str()), (Some(2), ""), "{args:?}: {error}");
+        assert!(error.contains(expected) && error.lines().count() == 1, "{args:?}: {error}");
+    }
+    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 1, "only docs");
+}

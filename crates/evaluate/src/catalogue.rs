@@ -1,0 +1,702 @@
+//! The criteria of RFC 9743 in its order. Headings and keywords are the RFC's; everything else, which it leaves to authors, is our
+//! choice, made before the first run.
+
+use std::fmt;
+
+use narrows_lab::Error;
+use narrows_papers::Form;
+use serde::Serialize;
+
+use crate::cell::Cell;
+use crate::{general, mixed, multipath, single, special};
+
+/// The RFC's word for a criterion; `ought` and `should` in small letters are its words, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Keyword {
+    /// MUST, or REQUIRED.
+    Must,
+    /// SHOULD.
+    Should,
+    /// `should` without the weight of BCP 14.
+    ShouldOf,
+    /// `ought to`.
+    Ought,
+    /// `need to`.
+    Need,
+    /// A description without a verb of the kind.
+    Says,
+}
+
+impl fmt::Display for Keyword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Keyword::Must => "MUST",
+            Keyword::Should => "SHOULD",
+            Keyword::ShouldOf => "should",
+            Keyword::Ought => "ought",
+            Keyword::Need => "need",
+            Keyword::Says => "-",
+        })
+    }
+}
+
+/// How a criterion is judged.
+#[derive(Clone, Copy)]
+pub enum Make {
+    /// By cells that are run.
+    Runs(fn(&str, Form) -> Vec<Cell>),
+    /// By a paragraph of the law's header.
+    Prose,
+    /// Not, and why.
+    None(&'static str),
+}
+
+/// A criterion.
+pub struct Criterion {
+    /// Section of RFC 9743.
+    pub section: &'static str,
+    /// A word for it.
+    pub name: &'static str,
+    /// Heading of the section.
+    pub heading: &'static str,
+    /// The RFC's word.
+    pub keyword: Keyword,
+    /// What is run, or asked for.
+    pub runs: &'static str,
+    /// What a cell is measured by; greater is worse.
+    pub figure: &'static str,
+    /// The most that it may be.
+    pub limit: f64,
+    /// How it is judged.
+    pub make: Make,
+}
+
+/// Harm that counts: a fifth, so that shares of 0.8 to 1.25 are right, as for the search for the worst networks.
+const HARM: f64 = 0.2;
+/// Jain's index may be so much less than that of the standard that shares worst.
+const UNFAIR: f64 = 0.1;
+/// A rival that loses more than this is starved.
+const STARVED: f64 = 0.8;
+
+/// The sections that have criteria, with their headings.
+const HEADINGS: &[(&str, &str)] = &[
+    ("3.2", "Guidelines for Authors about Document Status"),
+    ("4", "Specifying Algorithms for Use in Controlled Environments"),
+    ("5.1.1", "Protection Against Congestion Collapse"),
+    ("5.1.2", "Protection Against Bufferbloat"),
+    ("5.1.3", "Protection Against High Packet Loss"),
+    ("5.1.4", "Fairness within the Proposed Congestion Control Algorithm"),
+    ("5.1.5", "Short Flows"),
+    ("5.2", "Mixed Algorithm Behavior"),
+    ("5.2.1", "Existing General-Purpose Congestion Control"),
+    ("5.2.2", "Real-Time Congestion Control"),
+    ("5.2.3", "Short and Long Flows"),
+    ("5.3.1", "Differences with Congestion Control Principles"),
+    ("5.3.2", "Incremental Deployment"),
+    ("6.1", "Paths with Tail-Drop Queues"),
+    ("6.2", "Tunnel Behavior"),
+    ("6.3", "Wired Paths"),
+    ("6.4", "Wireless Paths"),
+    ("7.1", "Active Queue Management (AQM)"),
+    ("7.2", "Operation with the Envelope Set by Network Circuit Breakers"),
+    ("7.3", "Paths with Varying Delay"),
+    ("7.4", "Internet of Things and Constrained Nodes"),
+    ("7.5", "Paths with High Delay"),
+    ("7.6", "Misbehaving Nodes"),
+    ("7.7", "Extreme Packet Reordering"),
+    ("7.8", "Transient Events"),
+    ("7.9", "Sudden Changes in the Path"),
+    ("7.10", "Multipath Transport"),
+    ("7.11", "Data Centers"),
+    ("8", "Security Considerations"),
+];
+
+/// The heading of a section; a build without it fails.
+const fn heading(section: &str) -> &'static str {
+    let mut at = 0;
+    while at < HEADINGS.len() {
+        let (known, heading) = HEADINGS[at];
+        if same(known.as_bytes(), section.as_bytes()) {
+            return heading;
+        }
+        at += 1;
+    }
+    panic!("a section without heading")
+}
+
+const fn same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
+const fn runs(
+    section: &'static str,
+    name: &'static str,
+    keyword: Keyword,
+    [runs, figure]: [&'static str; 2],
+    limit: f64,
+    make: fn(&str, Form) -> Vec<Cell>,
+) -> Criterion {
+    Criterion {
+        section,
+        name,
+        heading: heading(section),
+        keyword,
+        runs,
+        figure,
+        limit,
+        make: Make::Runs(make),
+    }
+}
+
+const fn prose(
+    section: &'static str,
+    name: &'static str,
+    keyword: Keyword,
+    asks: &'static str,
+) -> Criterion {
+    let (runs, figure) = (asks, "prose in the law's header");
+    Criterion {
+        section,
+        name,
+        heading: heading(section),
+        keyword,
+        runs,
+        figure,
+        limit: 0.0,
+        make: Make::Prose,
+    }
+}
+
+const fn none(
+    section: &'static str,
+    name: &'static str,
+    keyword: Keyword,
+    asks: &'static str,
+    why: &'static str,
+) -> Criterion {
+    let (runs, figure) = (asks, "-");
+    Criterion {
+        section,
+        name,
+        heading: heading(section),
+        keyword,
+        runs,
+        figure,
+        limit: 0.0,
+        make: Make::None(why),
+    }
+}
+
+use Keyword::{Must, Need, Ought, Says, Should, ShouldOf};
+
+const GOODPUT: &str = "goodput that the rivals lose";
+const OWN: &str = "goodput that the law lacks";
+
+/// All criteria.
+pub const CATALOGUE: &[Criterion] = &[
+    prose(
+        "3.2",
+        "status",
+        Must,
+        "the abstract says whether it is safe for the Internet, and where it is not recommended",
+    ),
+    prose(
+        "4",
+        "environment",
+        Need,
+        "only of laws that rely on functions of the network: what specifies these",
+    ),
+    runs(
+        "5.1.1",
+        "loss",
+        ShouldOf,
+        ["a flow at 10 Mbit/s, 40 ms, 10 to 50 % random loss", "packets sent more"],
+        HARM,
+        single::loss,
+    ),
+    runs(
+        "5.1.1",
+        "blackout",
+        ShouldOf,
+        [
+            "nothing passes for a minute, one path and two",
+            "packets sent more on each path; up to 8 do not count",
+        ],
+        HARM,
+        single::blackout,
+    ),
+    runs(
+        "5.1.1",
+        "crowd",
+        ShouldOf,
+        ["10 to 60 flows on 1 Mbit/s, 100 ms", "share dropped more"],
+        HARM,
+        single::thin_crowd,
+    ),
+    runs(
+        "5.1.2",
+        "queue",
+        ShouldOf,
+        ["a flow of one path and of two, queues of 0.5 to 20 BDP", "mean queueing delay more"],
+        HARM,
+        single::bufferbloat,
+    ),
+    runs(
+        "5.1.3",
+        "shallow",
+        ShouldOf,
+        ["1 to 16 flows of one path and of two, queues of 0.1 to 1.5 BDP", "share dropped more"],
+        HARM,
+        single::shallow,
+    ),
+    runs(
+        "5.1.4",
+        "flows",
+        ShouldOf,
+        ["2 to 100 flows of one RTT, two with RTTs 1 to 2 up to 1 to 10", "Jain's index less"],
+        UNFAIR,
+        single::fairness,
+    ),
+    runs(
+        "5.1.4",
+        "late",
+        ShouldOf,
+        ["a flow that starts 30 s later, its share 15 s after", "share less"],
+        HARM,
+        single::late,
+    ),
+    runs(
+        "5.1.4",
+        "paths",
+        ShouldOf,
+        [
+            "a connection of 2 to 5 paths beside a flow of its own law, one bottleneck",
+            "what either has less than two flows have",
+        ],
+        HARM,
+        single::of_paths,
+    ),
+    runs(
+        "5.1.5",
+        "short-and-long",
+        Must,
+        [
+            "20 files of web sizes beside a long flow, all of the law",
+            "completion time more, goodput of the long one less",
+        ],
+        HARM,
+        single::short,
+    ),
+    runs(
+        "5.2",
+        "starvation",
+        Must,
+        [
+            "a rival at queues of 0.25 to 10 BDP, its RTT 1 and 5 times, the law with 1 to 4 paths",
+            GOODPUT,
+        ],
+        STARVED,
+        mixed::starvation,
+    ),
+    runs(
+        "5.2",
+        "feedback",
+        Must,
+        [
+            "no acknowledgement returns for a minute, one path and two",
+            "packets sent more on each path; up to 8 do not count",
+        ],
+        HARM,
+        single::feedback,
+    ),
+    runs(
+        "5.2.1",
+        "one-path",
+        Must,
+        [
+            "beside 1 and 4 of Reno and of CUBIC, queues of 0.5 to 4 BDP",
+            "goodput, loss and delay that the rivals lose",
+        ],
+        HARM,
+        mixed::one_path,
+    ),
+    runs(
+        "5.2.1",
+        "several-paths",
+        Must,
+        [
+            "the same, the law with 2 and 4 paths through the link",
+            "goodput, loss and delay that the rivals lose",
+        ],
+        HARM,
+        mixed::several_paths,
+    ),
+    runs(
+        "5.2.1",
+        "deployed",
+        ShouldOf,
+        ["beside BBR v1 and v3, one path and two", GOODPUT],
+        HARM,
+        mixed::deployed,
+    ),
+    runs(
+        "5.2.2",
+        "constant-rate",
+        Should,
+        [
+            "datagrams of 1 Mbit/s through the same 6 Mbit/s, one path and two",
+            "95 % quantile of delay, and drops, more",
+        ],
+        HARM,
+        mixed::constant_rate,
+    ),
+    none(
+        "5.2.2",
+        "adaptive",
+        Should,
+        "beside NADA (RFC 8698) or SCReAM (RFC 8298)",
+        "there is no rate-adaptive media source yet",
+    ),
+    runs(
+        "5.2.3",
+        "short-and-long",
+        Must,
+        [
+            "files of web sizes of Reno and CUBIC beside a long flow of the law, long ones beside files of the law",
+            "completion time more, goodput less",
+        ],
+        HARM,
+        mixed::short_and_long,
+    ),
+    prose("5.3.1", "principles", Must, "deviations from RFC 2914 and RFC 7141"),
+    prose("5.3.2", "deployment", Must, "whether it can be deployed step by step"),
+    runs(
+        "6.1",
+        "tail-drop",
+        Must,
+        [
+            "points of a space-filling design: 1 Mbit/s to 10 Gbit/s, 1 to 600 ms, 0.25 to 10 BDP; the kinds of rivals, and one path and two, in turns",
+            "goodput that a rival loses, use of the link less",
+        ],
+        HARM,
+        general::tail_drop,
+    ),
+    prose(
+        "6.2",
+        "tunnels",
+        Must,
+        "only of laws that rely on explicit signals: what traffic in a tunnel does to them",
+    ),
+    runs(
+        "6.3",
+        "wired",
+        Says,
+        ["alone on one link and on two, 10 Mbit/s to 1 Gbit/s", OWN],
+        HARM,
+        general::wired,
+    ),
+    runs(
+        "6.4",
+        "wireless",
+        ShouldOf,
+        [
+            "random loss of 0.1 and 1 %, an LTE trace, Wi-Fi, jitter of 30 ms; alone, beside Reno and CUBIC, one path and two",
+            "goodput that the law lacks or a rival loses",
+        ],
+        HARM,
+        general::wireless,
+    ),
+    runs(
+        "7.1",
+        "disciplines",
+        Should,
+        ["RED, CoDel, FQ-CoDel, PIE, with and without ECN; one path and two", GOODPUT],
+        HARM,
+        special::aqm,
+    ),
+    runs(
+        "7.1",
+        "marks",
+        Need,
+        [
+            "RED and CoDel that mark, a queue that never drops: the reaction to CE of RFC 3168",
+            "mean queueing delay more",
+        ],
+        HARM,
+        special::marks,
+    ),
+    none(
+        "7.1",
+        "l4s",
+        Should,
+        "DualPI2 (RFC 9332) beside classic and scalable flows",
+        "there is no DualPI2 and no scalable sender yet",
+    ),
+    runs(
+        "7.2",
+        "breaker",
+        Ought,
+        ["four flows whose link falls to a tenth, from 5 to 35 s later", "share dropped more"],
+        HARM,
+        special::breaker,
+    ),
+    runs(
+        "7.3",
+        "delay",
+        Should,
+        [
+            "30 and 100 ms more, and less, each 10 s; alone, and beside Reno and CUBIC",
+            "goodput that the law lacks or a rival loses",
+        ],
+        HARM,
+        special::varying_delay,
+    ),
+    runs(
+        "7.4",
+        "thin",
+        Says,
+        [
+            "10 to 100 kbit/s, 200 ms, queues of four packets",
+            "goodput that the law lacks or a rival loses, share dropped more",
+        ],
+        HARM,
+        special::thin,
+    ),
+    runs(
+        "7.5",
+        "satellite",
+        Ought,
+        [
+            "600 ms at 10 Mbit/s, 0.5 and 1 BDP; alone, and beside a rival",
+            "goodput that the law lacks or a rival loses",
+        ],
+        HARM,
+        special::high_delay,
+    ),
+    none(
+        "7.6",
+        "receivers",
+        Should,
+        "receivers that hold or forge acknowledgements",
+        "scenarios have no such receivers; tests of the simulator do, `cargo test -p narrows-sim lying`",
+    ),
+    runs(
+        "7.7",
+        "reordering",
+        Ought,
+        ["1 to 30 % of the packets late by 10 and 50 ms", OWN],
+        HARM,
+        special::reordering,
+    ),
+    runs(
+        "7.8",
+        "transient",
+        Should,
+        [
+            "nine tenths of the link taken for 10 s, 5 s of outage, 1 s of silence each 10 s",
+            "share dropped more, goodput that the law lacks",
+        ],
+        HARM,
+        special::transient,
+    ),
+    runs(
+        "7.9",
+        "sudden",
+        Must,
+        [
+            "rate to a tenth and ten times, RTT five times, another route each 10 s",
+            "goodput that the law lacks or a rival loses, queueing delay more",
+        ],
+        HARM,
+        special::sudden,
+    ),
+    runs(
+        "7.10",
+        "shared",
+        Must,
+        [
+            "k of n paths through one bottleneck, n up to 5, all patterns, from 30 s on",
+            "goodput that the rival there loses",
+        ],
+        HARM,
+        multipath::shared,
+    ),
+    runs(
+        "7.10",
+        "undecided",
+        Must,
+        [
+            "the same from 2 to 10 s, before a detector can know",
+            "goodput that the rival there loses",
+        ],
+        HARM,
+        multipath::undecided,
+    ),
+    runs(
+        "7.10",
+        "coupled-limit",
+        Must,
+        [
+            "two paths through one policer, which delays nothing",
+            "goodput that the rival there loses",
+        ],
+        HARM,
+        multipath::coupled_limit,
+    ),
+    runs(
+        "7.10",
+        "elsewhere",
+        Should,
+        ["k of n paths share; a rival on a link of another path", "goodput that this rival loses"],
+        HARM,
+        multipath::elsewhere,
+    ),
+    runs(
+        "7.10",
+        "independent",
+        Need,
+        ["1 to 8 rivals on one path", "goodput that the law lacks on the other path"],
+        HARM,
+        multipath::independent,
+    ),
+    runs(
+        "7.10",
+        "fail-over",
+        Must,
+        [
+            "the first path is silent for 20 s, the other a backup or in use",
+            "goodput that a rival on the other loses, or the law lacks once it is back",
+        ],
+        HARM,
+        multipath::fail_over,
+    ),
+    runs(
+        "7.10",
+        "fail-over-together",
+        Ought,
+        [
+            "10 to 100 connections fail over at once to a link with rivals",
+            "drops more, goodput that the rivals lose",
+        ],
+        HARM,
+        multipath::together,
+    ),
+    runs(
+        "7.10",
+        "synchronised",
+        Ought,
+        [
+            "4 to 64 connections of two paths through one link",
+            "drops more, use of the link and Jain's index less",
+        ],
+        HARM,
+        multipath::synchronised,
+    ),
+    runs(
+        "7.11",
+        "incast",
+        Says,
+        ["8 to 64 answers of 64 kB at once through a port of 1 Gbit/s", "completion time more"],
+        HARM,
+        special::data_center,
+    ),
+    prose(
+        "7.11",
+        "coexistence",
+        Should,
+        "only of laws for data centres: with which controls they coexist safely",
+    ),
+    prose("8", "security", Must, "security and privacy issues of the design"),
+];
+
+/// The criteria that a selection names: `5.1.2`, `7.10`, all of `5.2`, or `5.1.4/late`; all of none.
+///
+/// # Errors
+/// A section that has none.
+pub fn select(only: &[String]) -> Result<Vec<&'static Criterion>, Error> {
+    let chosen = |criterion: &Criterion, name: &str| {
+        let (section, one) =
+            name.split_once('/').map_or((name, None), |(section, one)| (section, Some(one)));
+        let below = criterion
+            .section
+            .strip_prefix(section)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        match one {
+            Some(one) => criterion.section == section && criterion.name == one,
+            None => below,
+        }
+    };
+    for name in only {
+        if !CATALOGUE.iter().any(|criterion| chosen(criterion, name)) {
+            let mut known: Vec<&str> =
+                CATALOGUE.iter().map(|criterion| criterion.section).collect();
+            known.dedup();
+            let message = format!(
+                "no such section; expected {}, or a criterion of `narrows evaluate list`",
+                known.join(", ")
+            );
+            return Err(Error::input(name, message));
+        }
+    }
+    let named =
+        |criterion: &&Criterion| only.is_empty() || only.iter().any(|name| chosen(criterion, name));
+    Ok(CATALOGUE.iter().filter(named).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(only: &[&str]) -> Result<Vec<String>, String> {
+        let only: Vec<String> = only.iter().map(|name| name.to_string()).collect();
+        let found = select(&only).map_err(|error| error.to_string())?;
+        Ok(found.iter().map(|criterion| criterion.id()).collect())
+    }
+
+    #[test]
+    fn a_selection_is_of_sections_or_of_one_criterion() {
+        assert_eq!(named(&["5.1.2"]).unwrap(), ["5.1.2/queue"]);
+        assert_eq!(named(&["5.1.4/late"]).unwrap(), ["5.1.4/late"]);
+        // 7.1 is not 7.10.
+        assert_eq!(named(&["7.1"]).unwrap(), ["7.1/disciplines", "7.1/marks", "7.1/l4s"]);
+        assert!(named(&["5.2"]).unwrap().contains(&"5.2.3/short-and-long".into()));
+        assert_eq!(named(&[]).unwrap().len(), CATALOGUE.len());
+        let error = named(&["7.12"]).unwrap_err();
+        assert!(error.starts_with("7.12: no such section; expected 3.2, 4, 5.1.1, "), "{error}");
+        assert!(named(&["5.1.4/earl"]).is_err());
+    }
+
+    #[test]
+    fn criteria_stand_in_the_order_of_the_rfc_each_once() {
+        let place = |section: &str| {
+            section.split('.').map(|part| part.parse::<u32>().unwrap()).collect::<Vec<_>>()
+        };
+        assert!(CATALOGUE.windows(2).all(|two| place(two[0].section) <= place(two[1].section)));
+        let mut names: Vec<String> = CATALOGUE.iter().map(Criterion::id).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CATALOGUE.len());
+        // Each heading is used.
+        for (section, _) in HEADINGS {
+            assert!(CATALOGUE.iter().any(|criterion| criterion.section == *section), "{section}");
+        }
+    }
+
+    #[test]
+    fn the_page_has_the_catalogue() {
+        let page = format!("{}/../../docs/{}", env!("CARGO_MANIFEST_DIR"), crate::PAGE);
+        let page = std::fs::read_to_string(page).unwrap();
+        let made = narrows_papers::grid::replaced(&page, "criteria", &crate::catalogue())
+            .expect("its marks");
+        assert!(
+            made == page,
+            "expected in docs/{}:\n{}",
+            crate::PAGE,
+            crate::catalogue().markdown()
+        );
+    }
+}

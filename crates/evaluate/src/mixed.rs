@@ -1,0 +1,147 @@
+//! RFC 9743, section 5.2: the law's flows beside those of other algorithms.
+
+use narrows_papers::Form;
+
+use crate::bed::{Bed, Link};
+use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, completion, dropped, goodput, link};
+use crate::single::{KBPS, RTT_MS, SIZES, paths, routes, several, shorts};
+
+/// What others lose where the law has so many paths over the link beside so many rivals.
+fn beside(
+    law: &str,
+    kinds: &[&'static str],
+    places: &[(usize, f64)],
+    counts: &[usize],
+    metrics: &[Metric],
+) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for &kind in kinds {
+        for &(rivals, bdp) in places {
+            for &count in counts {
+                let bed = Bed::one(Link::new("l", KBPS, RTT_MS, bdp), 15.0, 45.0);
+                let bed = several(bed, count, RTT_MS).tcps(rivals, "rival", "l", kind);
+                let beside = Beside {
+                    place: format!("{} beside {rivals}, {bdp} BDP", paths(count)),
+                    bed,
+                    routes: routes(count),
+                    instead: "l".into(),
+                    kind,
+                    start_s: 2.0,
+                };
+                cells.extend(beside.cells(law, metrics));
+            }
+        }
+    }
+    cells
+}
+
+const ALL: [Metric; 3] = [Metric::Goodput, Metric::Loss, Metric::Delay];
+
+/// One rival and four, at short and long queues.
+fn places(form: Form) -> &'static [(usize, f64)] {
+    form.pick(
+        &[(1, 1.0), (1, 4.0), (4, 0.5), (4, 1.0), (4, 4.0)],
+        &[(1, 1.0), (4, 1.0)],
+        &[(1, 1.0)],
+    )
+}
+
+/// 5.2.1: beside Reno and CUBIC with one path.
+pub fn one_path(law: &str, form: Form) -> Vec<Cell> {
+    beside(law, form.pick(&STANDARD, &STANDARD, &STANDARD[..1]), places(form), &[1], &ALL)
+}
+
+/// 5.2.1: the same with all of several paths through the link.
+pub fn several_paths(law: &str, form: Form) -> Vec<Cell> {
+    let counts = form.pick(&[2, 4][..], &[2][..], &[2][..]);
+    beside(law, form.pick(&STANDARD, &STANDARD, &STANDARD[..1]), places(form), counts, &ALL)
+}
+
+/// 5.2.1: beside BBR.
+pub fn deployed(law: &str, form: Form) -> Vec<Cell> {
+    let kinds = form.pick(&["bbr", "bbr3"][..], &["bbr", "bbr3"][..], &["bbr3"][..]);
+    beside(
+        law,
+        kinds,
+        form.pick(places(form), &[(1, 1.0)], &[(1, 1.0)]),
+        &[1, 2],
+        &[Metric::Goodput],
+    )
+}
+
+/// 5.2: starvation: at short and long queues, and of rivals with five times the RTT.
+pub fn starvation(law: &str, form: Form) -> Vec<Cell> {
+    let queues = form.pick(&[0.25, 1.0, 10.0][..], &[0.25, 10.0][..], &[1.0][..]);
+    let far = form.pick(&[1.0, 5.0][..], &[1.0, 5.0][..], &[5.0][..]);
+    let mut cells = Vec::new();
+    for kind in STANDARD {
+        for &bdp in queues {
+            for &far in far {
+                for count in form.pick(&[1, 2, 4][..], &[1, 2][..], &[2][..]).iter().copied() {
+                    let bed = Bed::one(Link::new("l", KBPS, RTT_MS, bdp), 15.0, 45.0);
+                    let bed = several(bed, count, RTT_MS).route("far", "l", far * RTT_MS);
+                    let beside = Beside {
+                        place: format!("{}, {bdp} BDP, the rival's RTT {far} times", paths(count)),
+                        bed: bed.tcps(1, "rival", "far", kind),
+                        routes: routes(count),
+                        instead: "l".into(),
+                        kind,
+                        start_s: 2.0,
+                    };
+                    cells.extend(beside.cells(law, &[Metric::Goodput]));
+                }
+            }
+        }
+    }
+    cells
+}
+
+/// 5.2.2: what a datagram source of 1 Mbit/s meets on the link: delay and drops.
+pub fn constant_rate(law: &str, form: Form) -> Vec<Cell> {
+    let queues = form.pick(&[0.5, 1.0, 4.0][..], &[1.0][..], &[1.0][..]);
+    let mut cells = Vec::new();
+    for &bdp in queues {
+        for count in [1, 2] {
+            let bed = |control: &str| {
+                let bed = Bed::one(Link::new("l", 6_000.0, RTT_MS, bdp), 10.0, 50.0)
+                    .udp("media", "l", 1_000.0, 0.5);
+                match count {
+                    2 if control == law => several(bed, 2, RTT_MS).law_over(&routes(2), 1.0, ""),
+                    _ => bed.law_on("l", 1.0, ""),
+                }
+            };
+            let place = |what: &str| format!("{what}, {bdp} BDP, {}", paths(count));
+            cells
+                .push(Cell::most(place("delay"), law, bed, 1.0, |run| link(run, "l").p95_queue_ms));
+            cells.push(Cell::most(place("drops"), law, bed, FEW, |run| dropped(run, "l", 6_000.0)));
+        }
+    }
+    cells
+}
+
+/// 5.2.3: short flows of Reno and CUBIC beside a long one of the law, and long ones beside short ones of the law.
+pub fn short_and_long(law: &str, _: Form) -> Vec<Cell> {
+    let bed = || Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 4.0, 56.0);
+    let mut cells = Vec::new();
+    for kind in STANDARD {
+        for count in [1, 2] {
+            let long = |control: &str| {
+                let bed = shorts(bed(), "short", kind);
+                match count {
+                    2 if control == law => several(bed, 2, RTT_MS).law_over(&routes(2), 1.0, ""),
+                    _ => bed.law_on("l", 1.0, ""),
+                }
+            };
+            let place = format!("completion of short {kind} beside a long one of {}", paths(count));
+            cells.push(Cell::most(place, law, long, 0.0, |run| completion(run, "short")));
+        }
+        let short = |control: &str| {
+            // The judged flow is one of the short ones.
+            let file = format!("source.file = {{ size = \"{} B\" }}", SIZES[0]);
+            shorts(bed(), "short", control).tcps(1, "rival", "l", kind).law_on("l", 5.0, &file)
+        };
+        let place = format!("goodput of a long {kind} beside short ones");
+        cells.push(Cell::least(place, law, short, |run| goodput(run, "rival")));
+    }
+    cells
+}

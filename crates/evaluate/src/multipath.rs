@@ -1,0 +1,272 @@
+//! RFC 9743, section 7.10: multipath transport.
+
+use narrows_papers::Form;
+
+use crate::bed::{Bed, Link};
+use crate::cell::{Beside, Cell, Metric, STANDARD, against, dropped, goodput, harm, link, own};
+use crate::rule::{less, more};
+use crate::single::{KBPS, RTT_MS};
+
+/// The link of a path alone.
+fn apart(number: usize) -> String {
+    format!("m{number}")
+}
+
+/// `sharing` of `count` paths through the link `l`, each other one through a link of its own; a rival on each link. And the
+/// routes of all paths.
+fn pattern(
+    sharing: usize,
+    count: usize,
+    kind: &str,
+    warmup_s: f64,
+    duration_s: f64,
+) -> (Bed, Vec<String>) {
+    let mut bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), warmup_s, duration_s);
+    let mut routes = Vec::new();
+    for number in 1..=sharing {
+        let route = if number == 1 { "l".to_owned() } else { format!("l{number}") };
+        if number > 1 {
+            bed = bed.route(&route, "l", RTT_MS);
+        }
+        routes.push(route);
+    }
+    bed = bed.tcps(1, "rival", "l", kind);
+    for number in 1..=count - sharing {
+        let name = apart(number);
+        bed = bed.link(Link::new(&name, KBPS, RTT_MS, 1.0)).tcps(
+            1,
+            &format!("apart{number}-"),
+            &name,
+            kind,
+        );
+        routes.push(name);
+    }
+    (bed, routes)
+}
+
+/// All ways in which at least two of up to five paths share a link, the others alone.
+const PATTERNS: [(usize, usize); 10] =
+    [(2, 2), (2, 3), (3, 3), (2, 4), (3, 4), (4, 4), (2, 5), (3, 5), (4, 5), (5, 5)];
+
+/// What the rival on the shared link loses in a time.
+fn sharing(law: &str, form: Form, warmup_s: f64, duration_s: f64) -> Vec<Cell> {
+    let patterns = form.pick(&PATTERNS[..], &[(2, 2), (2, 3), (3, 4), (5, 5)][..], &PATTERNS[..1]);
+    let mut cells = Vec::new();
+    for (turn, &(of, count)) in patterns.iter().enumerate() {
+        // In the quick form the kinds of rivals take turns.
+        let kinds = form.pick(&STANDARD[..], &STANDARD[turn % 2..=turn % 2], &STANDARD[..1]);
+        for &kind in kinds {
+            let (bed, routes) = pattern(of, count, kind, warmup_s, duration_s);
+            let place = format!("{of} of {count} paths");
+            let beside = Beside { place, bed, routes, instead: "l".into(), kind, start_s: 2.0 };
+            cells.extend(beside.cells(law, &[Metric::Goodput]));
+        }
+    }
+    cells
+}
+
+/// Once a detector has had half a minute.
+pub fn shared(law: &str, form: Form) -> Vec<Cell> {
+    sharing(law, form, 32.0, 40.0)
+}
+
+/// From the second second to the tenth, before a detector can know.
+pub fn undecided(law: &str, form: Form) -> Vec<Cell> {
+    sharing(law, form, 4.0, 8.0)
+}
+
+/// Paths that share an overall limit which delays nothing: a policer over both.
+pub fn coupled_limit(law: &str, form: Form) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for &kind in form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]) {
+        let policed = Link::new("l", 100_000.0, RTT_MS, 1.0)
+            .with("policer = { rate = \"20 Mbit/s\", burst = \"100 kB\" }");
+        let bed =
+            Bed::one(policed, 32.0, 40.0).route("l2", "l", RTT_MS).tcps(1, "rival", "l", kind);
+        let routes = vec!["l".into(), "l2".into()];
+        let place = "a policer over both paths".into();
+        let beside = Beside { place, bed, routes, instead: "l".into(), kind, start_s: 2.0 };
+        cells.extend(beside.cells(law, &[Metric::Goodput]));
+    }
+    cells
+}
+
+/// Independent congestion state: one path is congested, the other has one rival, who is not to gain or lose by it; the
+/// connection has there what a TCP has.
+pub fn independent(law: &str, form: Form) -> Vec<Cell> {
+    let rivals = form.pick(&[1, 4, 8][..], &[1, 8][..], &[4][..]);
+    let mut cells = Vec::new();
+    for &kind in form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]) {
+        for &rivals in rivals {
+            let bed = || {
+                let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 32.0, 40.0);
+                let bed = bed.link(Link::new("m", KBPS, RTT_MS, 1.0));
+                bed.tcps(rivals, "crowd", "m", kind).tcps(1, "rival", "l", kind)
+            };
+            let runs = vec![
+                (bed().law_over(&["l".into(), "m".into()], 2.0, "").ask(law), law.to_owned()),
+                (bed().law_on("l", 2.0, "").ask("reno"), "reno".into()),
+                (bed().law_on("l", 2.0, "").ask("cubic"), "cubic".into()),
+            ];
+            let place = format!("{rivals} of {kind} on the other path, what it has on this one");
+            cells.push(Cell::new(place, runs, |runs| {
+                let paths = &runs[0].connection(crate::bed::LAW).paths;
+                let here: f64 = paths
+                    .iter()
+                    .filter(|path| path.name == "l")
+                    .map(|path| path.goodput_mbps)
+                    .sum();
+                less(here, own(runs[1]).min(own(runs[2])))
+            }));
+        }
+    }
+    cells
+}
+
+/// From when to when the first path of a connection that fails over is silent, s.
+const SILENT: [f64; 2] = [30.0, 50.0];
+
+/// Two links with a rival each, the first silent for a while.
+fn failing(kind: &str, rivals: usize, warmup_s: f64, duration_s: f64) -> Bed {
+    let bed = Bed::one(Link::new("m", KBPS, RTT_MS, 1.0), warmup_s, duration_s);
+    let bed = bed.link(Link::new("l", KBPS, RTT_MS, 1.0)).tcps(rivals, "rival", "l", kind);
+    bed.event(SILENT[0], &["link = \"m\"", "up = false"])
+        .event(SILENT[1], &["link = \"m\"", "up = true"])
+}
+
+/// Fail-over: the first path is silent, the second a backup with a rival: what that loses, against one more flow that
+/// starts then; and how long the connection delivers nothing. Fail-back: what it has when the path is there again.
+pub fn fail_over(law: &str, form: Form) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    let paths = ["m".to_owned(), "l".to_owned()];
+    for &kind in form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]) {
+        for (how, fields) in [("backup", "backup = [\"l\"]"), ("both used", "")] {
+            let bed = || failing(kind, 1, SILENT[0] + 2.0, 18.0);
+            let one_more =
+                |control: &str| (bed().law_on("l", SILENT[0], "").ask(control), control.to_owned());
+            let with_law = (bed().law_over(&paths, 1.0, fields).ask(law), law.to_owned());
+            let runs = [with_law].into_iter().chain(STANDARD.map(one_more)).collect();
+            let place = format!("{how}: what the {kind} rival loses");
+            cells.push(Cell::new(place, runs, |runs| harm(runs, Metric::Goodput, "rival")));
+            let back = |control: &str| {
+                let bed = failing(kind, 1, SILENT[1] + 5.0, 20.0).tcps(1, "first", "m", kind);
+                bed.law_over(&paths, 1.0, fields).ask(control)
+            };
+            let runs =
+                [law].into_iter().chain(STANDARD).map(|one| (back(one), one.to_owned())).collect();
+            let place = format!("{how}: what it has once the path is back, beside {kind}");
+            cells.push(Cell::new(place, runs, |runs| {
+                less(own(runs[0]), own(runs[1]).min(own(runs[2])))
+            }));
+        }
+    }
+    cells
+}
+
+/// Synchronised fail-over: many connections at once; drops and the rivals' goodput, against as many TCP flows that start
+/// then, together.
+pub fn together(law: &str, form: Form) -> Vec<Cell> {
+    let counts = form.pick(&[10, 30, 100][..], &[10][..], &[4][..]);
+    let mut cells = Vec::new();
+    let paths = ["m".to_owned(), "l".to_owned()];
+    for &count in counts {
+        let runs = || {
+            let kbps = 4_000.0 * count as f64;
+            let bed = || {
+                let bed = Bed::one(Link::new("m", kbps, RTT_MS, 1.0), SILENT[0], 20.0);
+                let bed = bed.link(Link::new("l", kbps, RTT_MS, 1.0)).tcps(
+                    count / 2,
+                    "rival",
+                    "l",
+                    "cubic",
+                );
+                bed.event(SILENT[0], &["link = \"m\"", "up = false"])
+            };
+            let with_law = (1..count).fold(bed(), |bed, number| {
+                bed.mptcp(&format!("other{number}"), &paths, law, 1.0, "backup = [\"l\"]")
+            });
+            let with_law = with_law.law_over(&paths, 1.0, "backup = [\"l\"]");
+            // A retransmission timeout later, as connections notice it.
+            let start_s = SILENT[0] + 0.3;
+            let standard = |control: &str| {
+                let bed = (1..count).fold(bed(), |bed, number| {
+                    bed.tcp(&format!("other{number}"), "l", control, start_s, "")
+                });
+                (bed.law_on("l", start_s, "").ask(control), control.to_owned())
+            };
+            [(with_law.ask(law), law.to_owned())]
+                .into_iter()
+                .chain(STANDARD.map(standard))
+                .collect::<Vec<_>>()
+        };
+        let kbps = 4_000.0 * count as f64;
+        cells.push(Cell::new(format!("{count} at once, drops"), runs(), move |runs| {
+            let of = |run| dropped(run, "l", kbps);
+            more(of(runs[0]), runs[1..].iter().map(|run| of(run)).fold(0.0, f64::max), 0.01)
+        }));
+        cells.push(Cell::new(format!("{count} at once, what rivals lose"), runs(), |runs| {
+            harm(runs, Metric::Goodput, "rival")
+        }));
+    }
+    cells
+}
+
+/// Synchronised control: many connections of two paths through one link: drops, use and queue against as many TCPs.
+pub fn synchronised(law: &str, form: Form) -> Vec<Cell> {
+    let counts = form.pick(&[4, 16, 64][..], &[8][..], &[4][..]);
+    let paths = ["l".to_owned(), "l2".to_owned()];
+    let mut cells = Vec::new();
+    for &count in counts {
+        let kbps = 4_000.0 * count as f64;
+        let bed = |control: &str| {
+            let bed =
+                Bed::one(Link::new("l", kbps, RTT_MS, 1.0), 32.0, 30.0).route("l2", "l", RTT_MS);
+            if control != law {
+                return bed.tcps(count - 1, "other", "l", control).law_on("l", 1.0, "");
+            }
+            let bed = (1..count).fold(bed, |bed, number| {
+                bed.mptcp(
+                    &format!("other{number}"),
+                    &paths,
+                    law,
+                    0.5 + number as f64 / count as f64,
+                    "",
+                )
+            });
+            bed.law_over(&paths, 1.0, "")
+        };
+        let place = |what: &str| format!("{count} connections, {what}");
+        cells.push(Cell::most(place("drops"), law, bed, 0.001, move |run| dropped(run, "l", kbps)));
+        cells.push(Cell::least(place("use of the link"), law, bed, |run| {
+            link(run, "l").utilization
+        }));
+        let fair = |run: &narrows_papers::Kept| crate::cell::jain(run, "other");
+        cells.push(Cell::new(place("Jain's index"), against(law, bed), move |runs| {
+            less(fair(runs[0]), fair(runs[1]).min(fair(runs[2])))
+        }));
+    }
+    cells
+}
+
+/// What a rival on another link of the connection loses: nobody is to gain from a bottleneck elsewhere.
+pub fn elsewhere(law: &str, form: Form) -> Vec<Cell> {
+    let patterns = form.pick(&[(2, 3), (2, 4), (2, 5)][..], &[(2, 3)][..], &[(2, 3)][..]);
+    let mut cells = Vec::new();
+    for &(of, count) in patterns {
+        for kind in STANDARD {
+            let bed = || pattern(of, count, kind, 32.0, 40.0);
+            let one_more = |control: &str| {
+                (bed().0.law_on(&apart(1), 2.0, "").ask(control), control.to_owned())
+            };
+            let (with_law, routes) = bed();
+            let with_law = (with_law.law_over(&routes, 2.0, "").ask(law), law.to_owned());
+            let runs = [with_law].into_iter().chain(STANDARD.map(one_more)).collect();
+            let place = format!("{of} of {count} paths share, {kind} on another link");
+            cells.push(Cell::new(place, runs, |runs| {
+                let least = runs[1..].iter().map(|run| goodput(run, "apart1-"));
+                less(goodput(runs[0], "apart1-"), least.fold(f64::INFINITY, f64::min))
+            }));
+        }
+    }
+    cells
+}

@@ -1,0 +1,221 @@
+//! Outcomes as tables and as a page for a browser.
+
+use narrows_papers::Grid;
+use narrows_papers::figures::{Interval, rounded};
+use narrows_report::{Fact, Page, Part, Section, Table, Tile};
+
+use crate::catalogue::{CATALOGUE, Keyword, Make};
+use crate::rule::{Found, VERDICTS, Verdict};
+use crate::{Criterion, Law, Outcome};
+
+/// The page that has the tables, in `docs/`.
+pub const PAGE: &str = "bcp133.md";
+
+/// The tables of [`PAGE`], by their names there.
+pub struct Tables {
+    /// `bcp133`: a row for each criterion, a column for each law.
+    pub verdicts: Grid,
+    /// `bcp133-short`: where they fall short.
+    pub short: Grid,
+}
+
+impl Tables {
+    /// Of laws with their outcomes.
+    pub fn of(laws: &[(Law, Vec<Outcome>)]) -> Tables {
+        let names = laws.iter().map(|(law, _)| format!("`{}`", law.control()));
+        let mut verdicts =
+            Grid::new(["criterion".to_owned(), "keyword".to_owned()].into_iter().chain(names));
+        let mut short =
+            Grid::new(["law", "criterion", "worst cell", "figure", "limit", "cells above it"]);
+        let rows = laws.first().map_or(&[][..], |(_, outcomes)| outcomes);
+        for (row, of) in rows.iter().enumerate() {
+            let cells = laws.iter().map(|(_, outcomes)| outcomes[row].verdict.to_string());
+            verdicts.row([of.criterion.clone(), of.keyword.to_string()].into_iter().chain(cells));
+        }
+        let mut counts = vec!["falls short of".to_owned(), "MUST, all".to_owned()];
+        counts.extend(laws.iter().map(|(_, outcomes)| {
+            let short = outcomes.iter().filter(|one| one.verdict == Verdict::FallsShort);
+            let must = short.clone().filter(|one| one.keyword == Keyword::Must).count();
+            format!("{must}, {}", short.count())
+        }));
+        verdicts.row(counts);
+        for (law, outcomes) in laws {
+            for outcome in outcomes.iter().filter(|one| one.verdict == Verdict::FallsShort) {
+                let [place, figure] = match outcome.worst() {
+                    Some(worst) => [worst.place.clone(), value(worst)],
+                    None => [outcome.line.clone(), String::new()],
+                };
+                let above = outcome.cells.iter().filter(|cell| cell.mean > outcome.limit).count();
+                short.row([
+                    format!("`{}`", law.control()),
+                    outcome.criterion.clone(),
+                    place,
+                    figure,
+                    outcome.limit.to_string(),
+                    format!("{above} of {}", outcome.cells.len()),
+                ]);
+            }
+        }
+        Tables { verdicts, short }
+    }
+}
+
+/// A cell's figure with its one-sided interval.
+fn value(cell: &Found) -> String {
+    rounded(Some(Interval { mean: cell.mean, half: cell.half }), 2)
+}
+
+/// The catalogue as a table, `criteria` of [`PAGE`].
+pub fn catalogue() -> Grid {
+    let mut grid = Grid::new([
+        "criterion",
+        "section of RFC 9743",
+        "keyword",
+        "what is run",
+        "figure",
+        "limit",
+    ]);
+    for criterion in CATALOGUE {
+        let limit = match criterion.make {
+            Make::Runs(_) => criterion.limit.to_string(),
+            _ => "-".into(),
+        };
+        let Criterion { heading, keyword, runs, figure, .. } = criterion;
+        grid.row([
+            criterion.id(),
+            (*heading).into(),
+            keyword.to_string(),
+            (*runs).into(),
+            (*figure).into(),
+            limit,
+        ]);
+    }
+    grid
+}
+
+/// The outcomes of a law, in columns.
+fn grid(outcomes: &[Outcome]) -> Grid {
+    let mut grid = Grid::new(["criterion", "keyword", "verdict", "mean", "limit", "worst cell"]);
+    for outcome in outcomes {
+        let worst = match outcome.worst() {
+            Some(worst) => format!("{}: {}", worst.place, value(worst)),
+            None => outcome.line.clone(),
+        };
+        let limit = if outcome.cells.is_empty() { "-".into() } else { outcome.limit.to_string() };
+        grid.row([
+            outcome.criterion.clone(),
+            outcome.keyword.to_string(),
+            outcome.verdict.to_string(),
+            rounded(outcome.mean, 2),
+            limit,
+            worst,
+        ]);
+    }
+    grid
+}
+
+/// How many there are of each verdict, in words.
+fn counted(outcomes: &[Outcome]) -> String {
+    let each = VERDICTS.iter().filter_map(|verdict| {
+        let count = outcomes.iter().filter(|one| one.verdict == *verdict).count();
+        (count > 0).then(|| format!("{count} {verdict}"))
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// What a law is, for the judgement of its paths.
+fn about(law: &Law) -> &'static str {
+    if law.couples() { "" } else { " (does not couple: several paths are judged as uncoupled)" }
+}
+
+/// The outcomes for a terminal.
+pub fn shown(laws: &[(Law, Vec<Outcome>)]) -> String {
+    let mut text = String::new();
+    for (law, outcomes) in laws {
+        text += &format!("{}{}, by RFC 9743 (BCP 133)\n\n", law.control(), about(law));
+        text += &grid(outcomes).columns();
+        text += &format!("\n{}: {}\n\n", law.control(), counted(outcomes));
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+/// The page of some laws; made by `command`, of which `facts` tell more.
+pub fn page(laws: &[(Law, Vec<Outcome>)], command: String, facts: Vec<Fact>) -> Page {
+    let names: Vec<&str> = laws.iter().map(|(law, _)| law.control()).collect();
+    let all: Vec<&Outcome> = laws.iter().flat_map(|(_, outcomes)| outcomes).collect();
+    let tile = |verdict: Verdict| Tile {
+        name: verdict.to_string(),
+        value: all.iter().filter(|one| one.verdict == verdict).count().to_string(),
+        about: verdict.about().into(),
+    };
+    let section = |(law, outcomes): &(Law, Vec<Outcome>)| Section {
+        title: law.control().to_owned(),
+        about: format!("{}{}.", counted(outcomes), about(law)),
+        parts: [verdicts(outcomes)].into_iter().chain(outcomes.iter().filter_map(cells)).collect(),
+    };
+    Page {
+        title: format!("{}: BCP 133", names.join(", ")),
+        lead: "What RFC 9743 asks of a congestion control, run and judged. A figure is what somebody loses more beside the law than beside one more flow of Reno or CUBIC in the same place, as a share; verdicts are by intervals over the seeds, corrected for the number of cells.".into(),
+        command,
+        facts,
+        tiles: VERDICTS.map(tile).to_vec(),
+        sections: laws.iter().map(section).collect(),
+        ..Page::default()
+    }
+}
+
+/// A verdict with a sign before it, which a glance finds in a table.
+fn signed(verdict: Verdict) -> String {
+    let sign = match verdict {
+        Verdict::Meets | Verdict::Answered => '✓',
+        Verdict::FallsShort | Verdict::Missing => '▼',
+        Verdict::CannotBeTold => '?',
+        Verdict::NotRun => '–',
+    };
+    format!("{sign} {verdict}")
+}
+
+fn verdicts(outcomes: &[Outcome]) -> Part {
+    let heads = ["criterion", "section", "keyword", "verdict", "worst cell", "mean", "limit"];
+    let line = |outcome: &Outcome| {
+        let worst = outcome.worst().map_or_else(
+            || outcome.line.clone(),
+            |worst| format!("{}: {}", worst.place, value(worst)),
+        );
+        let limit = if outcome.cells.is_empty() { "-".into() } else { outcome.limit.to_string() };
+        vec![
+            outcome.criterion.clone(),
+            outcome.heading.into(),
+            outcome.keyword.to_string(),
+            signed(outcome.verdict),
+            worst,
+            rounded(outcome.mean, 2),
+            limit,
+        ]
+    };
+    Part::Table(Table {
+        title: "Criteria".into(),
+        about: "The mean is over the cells of a criterion; the worst cell stands with its one-sided interval.".into(),
+        heads: heads.map(|head| (head.to_owned(), String::new())).to_vec(),
+        left: 5,
+        lines: outcomes.iter().map(line).collect(),
+    })
+}
+
+/// The cells of an outcome, if it has any.
+fn cells(outcome: &Outcome) -> Option<Part> {
+    let criterion = CATALOGUE.iter().find(|one| one.id() == outcome.criterion)?;
+    (!outcome.cells.is_empty()).then(|| {
+        let line = |cell: &Found| {
+            let interval = cell.half.map_or_else(|| "-".into(), |half| format!("{half:.3}"));
+            vec![cell.place.clone(), format!("{:.3}", cell.mean), interval]
+        };
+        Part::Table(Table {
+            title: outcome.criterion.clone(),
+            about: format!("{}. {}; at most {}.", criterion.runs, outcome.figure, outcome.limit),
+            heads: ["cell", "mean", "±"].map(|head| (head.to_owned(), String::new())).to_vec(),
+            left: 1,
+            lines: outcome.cells.iter().map(line).collect(),
+        })
+    })
+}

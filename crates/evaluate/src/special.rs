@@ -1,0 +1,230 @@
+//! RFC 9743, section 7, but for its multipath: special cases.
+
+use narrows_papers::Form;
+
+use crate::bed::{Bed, Link};
+use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, completion, dropped, link, own};
+use crate::single::{KBPS, RTT_MS, paths, routes, several};
+
+/// What a rival of each standard loses on a bed, the law with one path and with two.
+fn harmed(
+    law: &str,
+    place: &str,
+    kinds: &[&'static str],
+    rtt_ms: f64,
+    bed: impl Fn() -> Bed,
+) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for &kind in kinds {
+        for count in [1, 2] {
+            let beside = Beside {
+                place: format!("{place}, {}", paths(count)),
+                bed: several(bed(), count, rtt_ms).tcps(1, "rival", "l", kind),
+                routes: routes(count),
+                instead: "l".into(),
+                kind,
+                start_s: 2.0,
+            };
+            cells.extend(beside.cells(law, &[Metric::Goodput]));
+        }
+    }
+    cells
+}
+
+/// What the law has alone.
+fn alone(law: &str, place: &str, bed: impl Fn() -> Bed) -> Cell {
+    Cell::least(format!("{place}, alone"), law, |_: &str| bed().law_on("l", 1.0, ""), own)
+}
+
+const DISCIPLINES: [&str; 4] = ["red", "codel", "fq-codel", "pie"];
+
+/// 7.1: the disciplines there are, dropping and marking.
+pub fn aqm(law: &str, form: Form) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for discipline in &DISCIPLINES[form.pick(0, 0, 3)..] {
+        for ecn in form.pick(&[false, true][..], &[false, true][..], &[true][..]) {
+            let bed = || {
+                let link = Link::new("l", KBPS, RTT_MS, 4.0)
+                    .with(&format!("aqm = \"{discipline}\"\necn = {ecn}"));
+                let bed = Bed::one(link, 15.0, 45.0);
+                if *ecn { bed.ecn() } else { bed }
+            };
+            let place = format!("{discipline}{}", if *ecn { " with ECN" } else { "" });
+            cells.extend(harmed(
+                law,
+                &place,
+                form.pick(&STANDARD, &STANDARD, &STANDARD[..1]),
+                RTT_MS,
+                bed,
+            ));
+        }
+    }
+    cells
+}
+
+/// 7.1: marks alone, where nothing is dropped: the queue that the law keeps.
+pub fn marks(law: &str, form: Form) -> Vec<Cell> {
+    let cell = |discipline: &&str| {
+        let bed = |_: &str| {
+            let link = Link::new("l", KBPS, RTT_MS, 20.0)
+                .with(&format!("aqm = \"{discipline}\"\necn = true"));
+            Bed::one(link, 15.0, 45.0).ecn().law_on("l", 1.0, "")
+        };
+        Cell::most(format!("{discipline} marks"), law, bed, 1.0, |run| link(run, "l").mean_queue_ms)
+    };
+    ["red", "codel"][..form.pick(2, 2, 1)].iter().map(cell).collect()
+}
+
+/// 7.2: four flows when their link falls to a tenth: the drops that a breaker sees, from five seconds later on.
+pub fn breaker(law: &str, _: Form) -> Vec<Cell> {
+    let bed = |control: &str| {
+        let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 25.0, 30.0);
+        let bed = bed.event(20.0, &["link = \"l\"", "rate = \"2 Mbit/s\""]);
+        bed.tcps(3, "other", "l", control).law_on("l", 1.0, "")
+    };
+    // As a share of what it can send at its first rate: drops over them are what a breaker counts.
+    vec![Cell::most("a tenth of the rate", law, bed, 0.001, |run| {
+        link(run, "l").drops as f64 / (2_000.0 * run.summary.duration_s / 12.0)
+    })]
+}
+
+/// 7.3: the least delay changes each ten seconds.
+pub fn varying_delay(law: &str, form: Form) -> Vec<Cell> {
+    let more = form.pick(&[30.0, 100.0][..], &[100.0][..], &[30.0][..]);
+    let mut cells = Vec::new();
+    for &more in more {
+        let bed = || {
+            let delay = |ms: f64| format!("delay = \"{ms} ms\"");
+            Bed::one(Link::new("l", KBPS, RTT_MS, 2.0), 10.0, 60.0)
+                .event(15.0, &["every = \"20 s\"", "link = \"l\"", &delay(10.0 + more)])
+                .event(25.0, &["every = \"20 s\"", "link = \"l\"", &delay(10.0)])
+        };
+        let place = format!("{more} ms more, and less");
+        cells.push(alone(law, &place, bed));
+        cells.extend(harmed(law, &place, &STANDARD, RTT_MS, bed));
+    }
+    cells
+}
+
+/// 7.4: 10 to 100 kbit/s, queues of four packets.
+pub fn thin(law: &str, form: Form) -> Vec<Cell> {
+    let rates = form.pick(&[10.0, 50.0, 100.0][..], &[10.0, 100.0][..], &[100.0][..]);
+    let mut cells = Vec::new();
+    for &kbps in rates {
+        let bed = || Bed::one(Link::new("l", kbps, 200.0, 0.0), 60.0, 600.0);
+        let place = format!("{kbps} kbit/s");
+        cells.push(alone(law, &place, bed));
+        let drops = |_: &str| bed().law_on("l", 1.0, "");
+        cells.push(Cell::most(format!("{place}, drops"), law, drops, 0.01, move |run| {
+            dropped(run, "l", kbps)
+        }));
+        cells.extend(harmed(law, &place, &STANDARD[..1], 200.0, bed));
+    }
+    cells
+}
+
+/// 7.5: a geostationary satellite: 600 ms.
+pub fn high_delay(law: &str, form: Form) -> Vec<Cell> {
+    let queues = form.pick(&[0.5, 1.0][..], &[1.0][..], &[1.0][..]);
+    let mut cells = Vec::new();
+    for &bdp in queues {
+        let bed = || Bed::one(Link::new("l", 10_000.0, 600.0, bdp), 60.0, 180.0);
+        let place = format!("600 ms, {bdp} BDP");
+        cells.push(alone(law, &place, bed));
+        cells.extend(harmed(law, &place, form.pick(&STANDARD, &STANDARD[..1], &[]), 600.0, bed));
+    }
+    cells
+}
+
+/// 7.7: shares of the packets are late and are overtaken.
+pub fn reordering(law: &str, form: Form) -> Vec<Cell> {
+    let kinds = form.pick(
+        &[(1, 10), (5, 10), (5, 50), (30, 10), (30, 50)][..],
+        &[(5, 10), (30, 50)][..],
+        &[(5, 10)][..],
+    );
+    let cell = |(share, late): &(i32, i32)| {
+        let bed = || {
+            let reorder = format!("reorder = {{ share = \"{share} %\", delay = \"{late} ms\" }}");
+            Bed::one(Link::new("l", KBPS, RTT_MS, 1.0).with(&reorder), 10.0, 40.0)
+        };
+        alone(law, &format!("{share} % by {late} ms"), bed)
+    };
+    kinds.iter().map(cell).collect()
+}
+
+/// 7.8: datagrams that take nine tenths for ten seconds; a link that is silent; one that pauses each ten seconds.
+pub fn transient(law: &str, _: Form) -> Vec<Cell> {
+    let onset = |warmup_s: f64, duration_s: f64| {
+        move |_: &str| {
+            Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), warmup_s, duration_s)
+                .udp("burst", "l", 0.9 * KBPS, 30.0)
+                .event(40.0, &["flow = \"burst\"", "on = false"])
+                .law_on("l", 1.0, "")
+        }
+    };
+    let outage = || {
+        Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 30.0, 30.0)
+            .event(25.0, &["link = \"l\"", "up = false"])
+            .event(30.0, &["link = \"l\"", "up = true"])
+    };
+    let pauses = || {
+        Bed::one(Link::new("l", KBPS, RTT_MS, 4.0), 15.0, 50.0)
+            .event(10.0, &["every = \"10 s\"", "link = \"l\"", "hold = \"1 s\""])
+    };
+    vec![
+        Cell::most("sudden onset, drops", law, onset(30.0, 10.0), FEW, |run| {
+            dropped(run, "l", KBPS)
+        }),
+        Cell::least("after the onset", law, onset(40.0, 20.0), own),
+        alone(law, "after 5 s of outage", outage),
+        alone(law, "1 s of silence each 10 s", pauses),
+    ]
+}
+
+/// 7.9: rate and RTT change at once, and again each ten seconds.
+pub fn sudden(law: &str, _: Form) -> Vec<Cell> {
+    let change = |kbps: f64, what: &'static [&'static str]| {
+        move || Bed::one(Link::new("l", kbps, RTT_MS, 1.0), 20.0, 20.0).event(20.0, what)
+    };
+    let less = change(KBPS, &["link = \"l\"", "rate = \"2 Mbit/s\""]);
+    let more = change(2_000.0, &["link = \"l\"", "rate = \"20 Mbit/s\""]);
+    let far = change(KBPS, &["link = \"l\"", "delay = \"170 ms\""]);
+    let routes = || {
+        let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 2.0), 10.0, 60.0);
+        let far = ["every = \"20 s\"", "link = \"l\"", "rate = \"5 Mbit/s\"", "delay = \"60 ms\""];
+        let near =
+            ["every = \"20 s\"", "link = \"l\"", "rate = \"20 Mbit/s\"", "delay = \"10 ms\""];
+        bed.event(10.0, &far).event(20.0, &near)
+    };
+    let queue = |_: &str| less().law_on("l", 1.0, "");
+    let mut cells = vec![
+        alone(law, "a tenth of the rate", less),
+        Cell::most("a tenth of the rate, queue", law, queue, 1.0, |run| {
+            link(run, "l").mean_queue_ms
+        }),
+        alone(law, "ten times the rate", more),
+        alone(law, "five times the RTT", far),
+        alone(law, "another route each 10 s", routes),
+    ];
+    cells.extend(harmed(law, "a tenth of the rate", &STANDARD, RTT_MS, less));
+    cells.extend(harmed(law, "another route each 10 s", &STANDARD, RTT_MS, routes));
+    cells
+}
+
+/// 7.11: answers of many servers at once, all of the law; and the shipped incast over two ports.
+pub fn data_center(law: &str, form: Form) -> Vec<Cell> {
+    let servers = form.pick(&[8, 32, 64][..], &[8, 32][..], &[8][..]);
+    let incast = |&servers: &usize| {
+        let bed = |control: &str| {
+            let file = "source.file = { size = \"64 kB\" }";
+            let bed = Bed::one(Link::new("l", 1_000_000.0, 0.1, 5.0), 0.5, 3.0);
+            let bed = (1..servers).fold(bed, |bed, number| {
+                bed.tcp(&format!("answer{number}"), "l", control, 1.0, file)
+            });
+            bed.law_on("l", 1.0, file)
+        };
+        Cell::most(format!("{servers} answers at once"), law, bed, 0.0, |run| completion(run, ""))
+    };
+    servers.iter().map(incast).collect()
+}

@@ -1,0 +1,66 @@
+//! Every criterion in its least form, and what the other forms cost.
+
+use std::sync::atomic::AtomicBool;
+
+use narrows_evaluate::rule::Verdict;
+use narrows_evaluate::{CATALOGUE, Criterion, Law, Make};
+use narrows_papers::{Form, Runs};
+
+#[test]
+fn every_criterion_runs_and_one_seed_tells_nothing() {
+    let stop = AtomicBool::new(false);
+    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+    let law = Law::new("lia+xcorr").unwrap();
+    for criterion in CATALOGUE {
+        let outcome = criterion.evaluate(&law, &runs);
+        let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error}", criterion.id()));
+        let expected = match criterion.make {
+            Make::Runs(_) => Verdict::CannotBeTold,
+            Make::Prose => Verdict::Missing,
+            Make::None(_) => Verdict::NotRun,
+        };
+        assert_eq!(outcome.verdict, expected, "{}: {}", criterion.id(), outcome.line);
+        let runs = matches!(criterion.make, Make::Runs(_));
+        assert_eq!(!outcome.cells.is_empty(), runs, "{}", criterion.id());
+        for cell in &outcome.cells {
+            let (id, place) = (criterion.id(), &cell.place);
+            assert!((-1.0..=1.0).contains(&cell.mean), "{id}, {place}: {}", cell.mean);
+        }
+    }
+}
+
+/// Two paths of an uncoupled law are two flows, and those of a group are one.
+#[test]
+fn the_criterion_of_paths_tells_uncoupled_from_one_flow() {
+    let stop = AtomicBool::new(false);
+    let runs = Runs::new(Form::Quick, Some(3), None, 0, &stop, &|| ()).unwrap();
+    let of = |name: &str| {
+        let criterion = CATALOGUE.iter().find(|one| one.id() == "5.1.4/paths").unwrap();
+        criterion.evaluate(&Law::new(name).unwrap(), &runs).unwrap()
+    };
+    let reno = of("reno");
+    assert_eq!(reno.verdict, Verdict::FallsShort, "{:?}", reno.cells);
+    // Five of six shares, and so the flow has a third of its half.
+    let worst = &reno.cells[0];
+    assert_eq!(worst.place, "5 paths, what the flow loses");
+    assert!((0.55..0.75).contains(&worst.mean), "{worst:?}");
+    let greno = of("greno");
+    assert_eq!(greno.verdict, Verdict::Meets, "{:?}", greno.cells);
+}
+
+/// The least forms do not reach all cells: every network of each form is a scenario, and none takes more than is
+/// promised.
+#[test]
+fn the_quick_form_is_ten_minutes_and_the_whole_form_sixteen_hours() {
+    let law = Law::new("gcubic+xcorr").unwrap();
+    for (form, most_s) in [(Form::Quick, 600.0), (Form::Whole, 16.0 * 3600.0)] {
+        let seconds = |criterion: &Criterion| {
+            let seconds = criterion.seconds(&law, form);
+            seconds.unwrap_or_else(|error| panic!("{}: {error}", criterion.id()))
+        };
+        let by: Vec<(String, f64)> = CATALOGUE.iter().map(|one| (one.id(), seconds(one))).collect();
+        let all: f64 = by.iter().map(|(_, seconds)| seconds).sum();
+        println!("{form:?}: {all:.0} s of {by:.0?}");
+        assert!(all > 0.0 && all <= most_s, "{all:.0} s: {by:.0?}");
+    }
+}
