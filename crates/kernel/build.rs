@@ -23,7 +23,7 @@ fn main() {
     println!("cargo::rerun-if-changed=src/bpf");
     println!("cargo::rerun-if-changed={}", variable("DEP_NARROWS_LAWS_INCLUDE"));
 
-    if let Some(reason) = catalogue::unfit_kernel_name() {
+    if let Some(reason) = catalogue::unfit_kernel_name(None) {
         fail(&reason);
     }
     let Some(clang) = clang::find() else { fail("no clang found; install clang-19, or set CLANG") };

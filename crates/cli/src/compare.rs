@@ -66,18 +66,20 @@ impl Inputs {
         let with = |name: &String| (Made::Named(name.clone()), edits.clone());
         let scenarios: Vec<_> = args.scenarios.iter().map(with).collect();
         let CompareArgs { cc, signal: signals, on, .. } = args;
-        Inputs::new(&Asked { scenarios: &scenarios, sweeps: &axes, cc, signals, on })
+        let asked = Asked { scenarios: &scenarios, sweeps: &axes, cc, signals, on };
+        // Ctrl-C ends a command that has not begun to write.
+        Inputs::new(&asked, &AtomicBool::new(false))
     }
 
-    /// Reads the scenarios and names.
+    /// Reads the scenarios and names, until `stop` is set.
     ///
     /// # Errors
-    /// What is wrong of them.
-    pub fn new(asked: &Asked) -> Result<Inputs, Error> {
+    /// What is wrong of them; it was stopped.
+    pub fn new(asked: &Asked, stop: &AtomicBool) -> Result<Inputs, Error> {
         let hosts = hosts(asked.on)?;
         let controls = controls(asked.cc)?;
         let signals = signals(asked.signals, &controls)?;
-        let cases = cases(asked)?;
+        let cases = cases(asked, stop)?;
         for case in &cases {
             case.scenario.check_law_settings(&controls)?;
         }
@@ -378,12 +380,15 @@ fn run_shown(
 }
 
 /// The scenarios, in a sweep once per point.
-fn cases(asked: &Asked) -> Result<Vec<Case>, Error> {
+fn cases(asked: &Asked, stop: &AtomicBool) -> Result<Vec<Case>, Error> {
     let points = points(asked.scenarios.len(), asked.sweeps)?;
     let mut cases: Vec<Case> = Vec::new();
     let mut seen = HashSet::new();
     for (made, edits) in asked.scenarios {
         for set in &points {
+            if stop.load(Ordering::Relaxed) {
+                return Err(narrows_lab::Error::Interrupted.into());
+            }
             let mut edits = edits.clone();
             edits.set.extend(set.iter().map(|point| (point.field.clone(), point.value.clone())));
             let scenario = made.load(&edits).map_err(|error| of_sweep(error, set))?;

@@ -86,7 +86,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     }
     warn(&scenario);
     Size::of([&scenario], &[host], 1, 1).check(args.force)?;
-    let setup = Setup::of(&scenario);
+    let setup = Setup::of(&scenario, control.as_slice());
     let results = sha256(&(&setup, under_test, host.id(), seed));
     let provenance = Provenance::new("run", results, host.real_time(), COMMIT, words());
     let of = |folder| Output::of(folder, &provenance);

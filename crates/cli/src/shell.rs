@@ -35,7 +35,7 @@ pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
     args.edit.load_law()?;
     let scenario = alone(load(&args.scenario, &args.edit.edits()?)?)?;
     let control = args.cc.as_deref().map(control).transpose()?;
-    let results = sha256(&(Setup::of(&scenario), control, &args.host));
+    let results = sha256(&(Setup::of(&scenario, control.as_slice()), control, &args.host));
     let provenance = Provenance::new("shell", results, true, COMMIT, words());
     let of = |folder| Output::of(folder, &provenance);
     let mut pcap = args.pcap.as_deref().map(of).transpose()?;

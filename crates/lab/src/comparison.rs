@@ -38,7 +38,8 @@ impl Comparison {
     /// The program cannot be read.
     pub fn of(plan: &Plan) -> Result<Comparison, Error> {
         let Plan { cases, controls, signals, hosts, seeds, series, jobs: _ } = plan;
-        let setups: Vec<Setup> = cases.iter().map(|case| Setup::of(&case.scenario)).collect();
+        let setups: Vec<Setup> =
+            cases.iter().map(|case| Setup::of(&case.scenario, controls)).collect();
         let settings: Vec<&BTreeMap<_, _>> = setups.iter().map(|setup| &setup.settings).collect();
         let mut scenarios: Vec<String> =
             cases.iter().map(|case| case.scenario.name.clone()).collect();

@@ -263,7 +263,7 @@ impl Plan<'_> {
     /// Hash of all that the results depend on, besides the program.
     pub fn identity(&self) -> String {
         let Plan { cases, controls, signals, hosts, seeds, .. } = self;
-        let cases = cases.iter().map(|case| Setup::of(&case.scenario));
+        let cases = cases.iter().map(|case| Setup::of(&case.scenario, controls));
         sha256(&(cases.collect::<Vec<_>>(), controls, signals, hosts, seeds))
     }
 
@@ -291,7 +291,7 @@ impl Plan<'_> {
             for &control in self.controls {
                 for signal in self.signals_of(control) {
                     let scenario = self.scenario(case, control, signal)?;
-                    let setup = Setup::of(&scenario);
+                    let setup = Setup::of(&scenario, &[control]);
                     variants.insert((case, control, signal), (scenario, setup));
                 }
             }

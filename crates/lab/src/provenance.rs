@@ -65,8 +65,12 @@ impl Provenance {
         }
     }
 
-    /// The command as a shell takes it, whatever the program's folder.
+    /// The command as a shell takes it, whatever the program's folder; a call that no command makes is one word, and
+    /// stands as it is.
     pub fn command_line(&self) -> String {
+        if let [call] = &self.command[..] {
+            return call.clone();
+        }
         narrows_report::command_line(self.command.iter().skip(1).map(String::as_str))
     }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use narrows_laws::{Params, user};
@@ -10,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::Error;
+use crate::algorithm::Algorithm;
 use crate::scenario::Scenario;
 
 /// A scenario as it was resolved. With law, host and seed it fixes a result.
@@ -22,14 +25,15 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// That of `scenario`.
-    pub fn of(scenario: &Scenario) -> Setup {
+    /// That of `scenario`, with `controls` in turn for its connection under test.
+    pub fn of(scenario: &Scenario, controls: &[Algorithm]) -> Setup {
         let mut settings = scenario.settings.clone();
         let defaults = Params::default();
         let changed = scenario.params.differing(&defaults);
         settings.extend(changed.map(|(name, value)| (name.to_owned(), value)));
-        // The version of a user's law.
-        settings.extend(user::loaded().map(|law| {
+        // The version of a user's law, which a process may have loaded for other runs.
+        let law = user::loaded().filter(|_| scenario.takes_user_law(controls));
+        settings.extend(law.map(|law| {
             let version = format!("{} sha256 {}", law.name(), law.sha256());
             ("law".to_owned(), version)
         }));
@@ -51,13 +55,19 @@ pub fn sha256(value: &impl std::fmt::Debug) -> String {
     hex(&hash.finalize())
 }
 
-/// The file that holds this code, and the hash of it once it is known.
-static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+/// The library that holds this code, open, as another may take its place; and the hash of this program once it is
+/// known.
+static LIBRARY: OnceLock<(PathBuf, File)> = OnceLock::new();
 static HASH: OnceLock<String> = OnceLock::new();
 
 /// This code is in `file`, a library, and not in the program that runs.
-pub fn is_in(file: PathBuf) {
-    let _ = PROGRAM.set(file);
+///
+/// # Errors
+/// It cannot be read.
+pub fn is_in(file: &Path) -> Result<(), Error> {
+    let library = File::open(file).map_err(Error::io(file, "read"))?;
+    let _ = LIBRARY.set((file.to_owned(), library));
+    Ok(())
 }
 
 /// SHA-256 of this program, another build of which may simulate otherwise.
@@ -68,10 +78,21 @@ pub fn program() -> Result<String, Error> {
     if let Some(hash) = HASH.get() {
         return Ok(hash.clone());
     }
-    let itself = || std::env::current_exe().unwrap_or_default();
-    let program = PROGRAM.get().cloned().unwrap_or_else(itself);
-    let bytes = std::fs::read(&program).map_err(Error::io(&program, "read"))?;
+    let bytes = match LIBRARY.get() {
+        Some((path, library)) => whole(library).map_err(Error::io(path, "read"))?,
+        None => {
+            let program = std::env::current_exe().unwrap_or_default();
+            std::fs::read(&program).map_err(Error::io(&program, "read"))?
+        }
+    };
     Ok(HASH.get_or_init(|| hex(&Sha256::digest(bytes))).clone())
+}
+
+/// All of a file, whose position other threads and forks share.
+fn whole(file: &File) -> std::io::Result<Vec<u8>> {
+    let mut bytes = vec![0; file.metadata()?.len() as usize];
+    file.read_exact_at(&mut bytes, 0)?;
+    Ok(bytes)
 }
 
 /// Hexadecimal digits of a hash.
@@ -101,7 +122,7 @@ mod tests {
 
     fn hash(file: &str, set: &[(&str, &str)]) -> String {
         let set = set.iter().map(|(field, value)| (field.to_string(), value.to_string())).collect();
-        Setup::of(&parse(file, &Edits { set, ..Edits::default() }).unwrap()).scenario_sha256
+        Setup::of(&parse(file, &Edits { set, ..Edits::default() }).unwrap(), &[]).scenario_sha256
     }
 
     #[test]
@@ -121,6 +142,6 @@ mod tests {
         let mut scenario = load("sbd/sb-2", &Edits { set, traces: Vec::new() }).unwrap();
         scenario.set_signal("rtt".parse().unwrap());
         let settings = "detection.signal = rtt; duration = 3 s; ssc.p_s = 0.2";
-        assert_eq!(Setup::of(&scenario).show(), settings);
+        assert_eq!(Setup::of(&scenario, &[]).show(), settings);
     }
 }

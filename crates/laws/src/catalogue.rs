@@ -215,8 +215,12 @@ pub fn control(name: &str) -> Result<Control, NoControl> {
 /// The control's name in the kernel, which allows `[A-Za-z0-9_]` and 15 characters: `nr_olia`,
 /// `nr_lia_dj`, `nr_reno_h`.
 pub fn kernel_name(control: Control) -> String {
-    let own = Control::of(control.law);
-    let mut name = format!("nr_{}", control.law.code());
+    name_of(control, Control::of(control.law), control.law.code())
+}
+
+/// The same of a law whose own control and code these are.
+fn name_of(control: Control, own: Control, code: &str) -> String {
+    let mut name = format!("nr_{code}");
     if control.detector != own.detector {
         name = format!("{name}_{}", control.detector.code());
     }
@@ -234,27 +238,25 @@ pub fn control_of_kernel_name(name: &str) -> Option<Control> {
 }
 
 /// Why the [`kernel_name`] of a control is invalid or equals that of another, in one line; none if
-/// all are valid.
-pub fn unfit_kernel_name() -> Option<String> {
-    let mut names = std::collections::HashMap::new();
+/// all are valid. `user` is a law that is about to be loaded: its own control, and its code.
+pub fn unfit_kernel_name(user: Option<(Control, &str)>) -> Option<String> {
+    let mut names = std::collections::HashSet::new();
     // Also those that could never decide: others with as long names can.
     let starts: Vec<SlowStart> = SlowStart::all().collect();
-    for law in Law::all() {
+    let laws = Law::all().map(|law| (Control::of(law), law.code()));
+    for (own, code) in laws.chain(user) {
         for detector in Detector::all() {
             for &join in starts.iter().filter(|s| **s == SlowStart::STANDARD || s.joins()) {
                 for &exit in starts.iter().filter(|start| !start.joins()) {
-                    let control = Control { law, detector, join, exit };
-                    let name = kernel_name(control);
+                    let name = name_of(Control { law: own.law, detector, join, exit }, own, code);
                     let fits = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
                     if name.len() > 15 || !fits {
                         return Some(format!(
-                            "{control}: kernel name {name}, expected at most 15 of [A-Za-z0-9_]"
+                            "kernel name {name}, expected at most 15 of [A-Za-z0-9_]"
                         ));
                     }
-                    if let Some(other) = names.insert(name.clone(), control) {
-                        return Some(format!(
-                            "{control} and {other} have the same kernel name, {name}"
-                        ));
+                    if let Some(name) = names.replace(name) {
+                        return Some(format!("two controls have the kernel name {name}"));
                     }
                 }
             }
@@ -320,7 +322,7 @@ mod tests {
 
     #[test]
     fn kernel_names_fit_and_differ() {
-        assert_eq!(unfit_kernel_name(), None);
+        assert_eq!(unfit_kernel_name(None), None);
         assert_eq!(kernel_name(Control::CUBIC), "nr_cubic");
         assert_eq!(kernel_name(control("olia+ssc+hystart++").unwrap()), "nr_olia_ssc_h");
         assert_eq!(kernel_name(control("olia+ssc+lisa+hystart++").unwrap()), "nr_olia_ssc_lh");

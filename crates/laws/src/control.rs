@@ -108,11 +108,6 @@ impl Law {
         !self.table().before.is_null()
     }
 
-    /// Its default exit of slow start.
-    fn exit(self) -> SlowStart {
-        SlowStart(self.table().start as u8)
-    }
-
     fn find(self) -> Option<&'static Module> {
         if self == Law::USER {
             return raw::USER.get().copied();
@@ -266,8 +261,14 @@ impl Control {
 
     /// `law` with its own detector (full masks if it couples) and its own slow start.
     pub fn of(law: Law) -> Control {
-        let detector = if law.couples() { Detector::SHARED } else { Detector::DISJOINT };
-        Control { law, detector, join: SlowStart::STANDARD, exit: law.exit() }
+        Control::in_table(law, law.table())
+    }
+
+    /// The same of a law with this table.
+    pub(crate) fn in_table(law: Law, table: &LawTable) -> Control {
+        let detector = if table.couples != 0 { Detector::SHARED } else { Detector::DISJOINT };
+        let exit = SlowStart(table.start as u8);
+        Control { law, detector, join: SlowStart::STANDARD, exit }
     }
 
     /// Its slow start as the C side and hosts store it (`c/starts.h`).

@@ -395,9 +395,7 @@ fn register(law: UserLaw) -> Result<Law, String> {
     // SAFETY: module.c defines the symbol as a module.
     let module = unsafe { library.get::<*const Module>(symbol.as_bytes()) };
     let module: *const Module = *module.map_err(|e| e.to_string())?;
-    // Its code may run until the process ends.
-    std::mem::forget(library);
-    // SAFETY: a constant of the library, which stays loaded.
+    // SAFETY: a constant of the library, which is loaded.
     let module = unsafe { &*module };
     if module.version != raw::VERSION {
         let version = module.version;
@@ -429,7 +427,7 @@ fn register(law: UserLaw) -> Result<Law, String> {
     let params = params::rows(table.param, table.params);
     let of_params = params.iter().flat_map(|row| [row.name, row.about, row.source]);
     let texts = [table.name, table.code, table.about, table.source].into_iter().chain(of_params);
-    // SAFETY: string constants of the library, which stays.
+    // SAFETY: string constants of the library, which is loaded.
     if !texts.into_iter().all(|text| unsafe { CStr::from_ptr(text) }.to_bytes().is_ascii()) {
         return Err("expected ASCII in the strings of its table and parameters".into());
     }
@@ -439,11 +437,16 @@ fn register(law: UserLaw) -> Result<Law, String> {
     if SlowStart::from_number(table.start).is_none() {
         return Err(format!("no slow start has the number {}", table.start));
     }
+    let (own, code) = (Control::in_table(Law::USER, table), crate::control::text(table.code));
+    if let Some(why) = catalogue::unfit_kernel_name(Some((own, code))) {
+        return Err(format!("its .code \"{code}\": {why}"));
+    }
+    // Its code may run until the process ends; one that was refused gives way to the next.
+    std::mem::forget(library);
     let twice = "this process already has a user's law";
     raw::USER.set(module).map_err(|_| twice.to_owned())?;
     USER.set(law).map_err(|_| twice.to_owned())?;
-    let unfit = |why| Err(format!("its .code \"{}\": {why}", Law::USER.code()));
-    catalogue::unfit_kernel_name().map_or(Ok(Law::USER), unfit)
+    Ok(Law::USER)
 }
 
 #[cfg(test)]

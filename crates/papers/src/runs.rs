@@ -376,7 +376,7 @@ impl<'a> Runs<'a> {
                 name.parse().map_err(|message: String| Error::input(name, message))?;
             let scenario =
                 scenario.under(control, signal.filter(|_| control.decides()))?.into_owned();
-            let setup = Setup::of(&scenario);
+            let setup = Setup::of(&scenario, &[control]);
             let key = sha256(&(&setup, name, &ask.host, ask.series));
             let job = Job { control: Some(control), ..Job::new(&scenario, self.stop) };
             host.check(&job)?;

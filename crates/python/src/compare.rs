@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use narrows_cli::compare::{Asked, Compared, Inputs, Results, Wanted, make};
 use narrows_lab::tables::{self, RunOf};
-use narrows_lab::{Finished, Plan, Provenance, Seeds, SeriesOf, Sweep, page};
+use narrows_lab::{Case, Finished, Plan, Provenance, Seeds, SeriesOf, Sweep, page};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -77,35 +77,42 @@ impl Named {
     /// What is to be compared.
     ///
     /// # Errors
-    /// What is wrong of the scenarios and names.
-    pub fn inputs(&self) -> Result<Inputs, Failure> {
+    /// What is wrong of the scenarios and names; `stop` was set.
+    pub fn inputs(&self, stop: &AtomicBool) -> Result<Inputs, Failure> {
         let scenarios: Vec<_> = self.scenarios.iter().map(Scenario::source).collect();
         let Named { cc, signals, on, sweeps, .. } = self;
-        Ok(Inputs::new(&Asked { scenarios: &scenarios, sweeps, cc, signals, on })?)
+        Ok(Inputs::new(&Asked { scenarios: &scenarios, sweeps, cc, signals, on }, stop)?)
     }
 
-    /// The command of the same.
-    pub fn words(&self) -> Vec<String> {
+    /// The command of the same, or one word that is none, where no command can say it.
+    fn words(&self, plan: &Plan) -> Vec<String> {
+        self.command(plan).unwrap_or_else(|| vec!["narrows.compare(..) in Python".into()])
+    }
+
+    /// The command of the same. Its changes are of all its scenarios, and a comma parts the values of a field.
+    fn command(&self, plan: &Plan) -> Option<Vec<String>> {
         let mut words = vec!["narrows".to_owned(), "compare".into()];
-        let mut options: Vec<String> = Vec::new();
-        for scenario in &self.scenarios {
-            let all = scenario.words();
-            words.push(all[0].clone());
-            options.extend(
-                all[1..].iter().filter(|word| !options.contains(word)).cloned().collect::<Vec<_>>(),
-            );
+        let named = self.scenarios.iter().map(Scenario::words).collect::<Option<Vec<_>>>()?;
+        let (_, options) = named.first()?;
+        let same = named.iter().all(|(_, changes)| changes == options);
+        let axis = |axis: &Sweep| format!("{}={}", axis.field, axis.values.join(","));
+        let says =
+            |of: &Sweep| axis(of).parse::<Sweep>().is_ok_and(|read| read.values == of.values);
+        if !same || !self.sweeps.iter().all(says) {
+            return None;
         }
+        words.extend(named.iter().map(|(name, _)| name.clone()));
+        let law = |case: &Case| law::option(&case.scenario, plan.controls);
+        words.extend(plan.cases.iter().find_map(law));
         words.push(format!("--cc={}", self.cc.join(",")));
         if !self.signals.is_empty() {
             words.push(format!("--signal={}", self.signals.join(",")));
         }
         words.push(format!("--on={}", self.on.join(",")));
-        for Sweep { field, values } in &self.sweeps {
-            words.push(format!("--sweep={field}={}", values.join(",")));
-        }
+        words.extend(self.sweeps.iter().map(|of| format!("--sweep={}", axis(of))));
         words.push(format!("--seeds={}", self.seeds));
-        words.extend(options);
-        words
+        words.extend(options.iter().cloned());
+        Some(words)
     }
 }
 
@@ -265,14 +272,14 @@ pub fn compare(
     done: Option<Py<PyAny>>,
 ) -> PyResult<Comparison> {
     let named = at_once(py, || Named::of(scenarios, cc, seeds, sweep, signal, on, law))?;
-    let jobs = at_once(py, || whole(jobs, "jobs", JOBS))? as usize;
+    let jobs = at_once(py, || whole(jobs, "jobs", 0..=JOBS))? as usize;
     let (count, all) = (AtomicU64::new(0), AtomicU64::new(0));
-    let work = |stop: &Arc<_>| {
-        let inputs = named.inputs()?;
+    let work = |stop: &Arc<AtomicBool>| {
+        let inputs = named.inputs(stop)?;
         let series = if out.is_some() { SeriesOf::First } else { SeriesOf::None };
         let plan = inputs.plan(named.seeds, jobs, series);
         all.store(plan.tasks().len() as u64, Ordering::Relaxed);
-        let provenance = inputs.provenance(&plan, &named.words())?;
+        let provenance = inputs.provenance(&plan, &named.words(&plan))?;
         let wanted = Wanted { out: out.as_deref(), resume, report: None, force, shown };
         let stop = || Ok(Arc::clone(stop));
         let ran = |_: &Finished| {

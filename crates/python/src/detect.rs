@@ -11,12 +11,13 @@ use narrows_detect::{
 };
 use narrows_lab::tables;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Failure;
 use crate::run::preformatted;
 use crate::table::Table;
-use crate::value::whole;
+use crate::value::{setting, whole};
 use crate::wait::{at_once, wait};
 
 /// Which flows of a capture, or of a table of delays, share a bottleneck; made by :func:`narrows.detect`.
@@ -112,13 +113,20 @@ pub fn detect(
     file: PathBuf,
     bytes: Option<Vec<u8>>,
     detector: &str,
-    settings: Vec<String>,
+    settings: &Bound<'_, PyDict>,
     flows: &Bound<'_, PyAny>,
     min_packets: &Bound<'_, PyAny>,
 ) -> PyResult<Detection> {
-    let (flows, packets) = at_once(py, || {
-        let flows = whole(flows, "flows", MAX_FLOWS as u64)? as usize;
-        Ok((flows, whole(min_packets, "min_packets", u64::MAX)?))
+    let (flows, packets, settings) = at_once(py, || {
+        let wrong = |_| Failure::of("settings", "expected the names of parameters");
+        let named = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
+            let name: String = name.extract().map_err(wrong)?;
+            let value = setting(&value, &name, None)?;
+            Ok(format!("{name}={value}"))
+        };
+        let settings = settings.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
+        let flows = whole(flows, "flows", 1..=MAX_FLOWS as u64)? as usize;
+        Ok((flows, whole(min_packets, "min_packets", 0..=u64::MAX)?, settings))
     })?;
     let work = |stop: &Arc<AtomicBool>| {
         let detector =

@@ -1,5 +1,6 @@
 //! `narrows.Error`: one line, with the file, the field and what was expected as far as the line says them.
 
+use narrows_foreign::harmless;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
@@ -10,6 +11,8 @@ pub enum Failure {
     Line(String),
     /// Something wrong of a field or an argument, and what was expected.
     Field(String, String),
+    /// Something wrong of a file or a folder.
+    File(String, String),
     /// It was stopped.
     Interrupted,
 }
@@ -22,7 +25,7 @@ impl Failure {
 
     /// Something wrong at a file or a folder.
     pub fn at(file: &std::path::Path, message: impl std::fmt::Display) -> Failure {
-        Failure::Line(format!("{}: {message}", file.display()))
+        Failure::File(file.display().to_string(), message.to_string())
     }
 }
 
@@ -32,6 +35,9 @@ impl From<narrows_lab::Error> for Failure {
             narrows_lab::Error::Interrupted => Failure::Interrupted,
             narrows_lab::Error::Kept { error, .. } if error.exit_code() == 130 => {
                 Failure::Interrupted
+            }
+            narrows_lab::Error::Io { path, action, source } => {
+                Failure::File(path, format!("cannot {action}: {source}"))
             }
             error => Failure::Line(error.to_string()),
         }
@@ -49,7 +55,12 @@ impl From<narrows_cli::Error> for Failure {
 
 impl From<narrows_detect::Error> for Failure {
     fn from(error: narrows_detect::Error) -> Failure {
-        Failure::Line(error.to_string())
+        match error {
+            narrows_detect::Error::Io { path, action, source } => {
+                Failure::File(path, format!("cannot {action}: {source}"))
+            }
+            error => Failure::Line(error.to_string()),
+        }
     }
 }
 
@@ -61,6 +72,10 @@ pub fn raise(py: Python<'_>, failure: Failure) -> PyErr {
             let (file, expected) = (None, expected(&message));
             (format!("{field}: {message}"), Parts { file, field: Some(field), expected })
         }
+        Failure::File(file, message) => {
+            let expected = expected(&message);
+            (format!("{file}: {message}"), Parts { file: Some(file), field: None, expected })
+        }
         Failure::Line(line) => {
             let line = in_python(&line);
             let parts = Parts::of(&line);
@@ -68,6 +83,8 @@ pub fn raise(py: Python<'_>, failure: Failure) -> PyErr {
         }
     };
     let Parts { file, field, expected } = parts;
+    // Python shows it on a terminal, and others chose the names in it.
+    let line = harmless(&line).into_owned();
     let made = || -> PyResult<PyErr> {
         let class = py.import("narrows._error")?.getattr("Error")?;
         let parts = [("file", file), ("field", field), ("expected", expected)].into_py_dict(py)?;
@@ -99,7 +116,10 @@ fn in_python(line: &str) -> String {
 
 /// What a message says was expected.
 fn expected(message: &str) -> Option<String> {
-    let (_, what) = message.lines().next()?.rsplit_once("expected ")?;
+    let line = message.lines().next()?;
+    let word = |at: &usize| !line[..*at].ends_with(char::is_alphanumeric);
+    let (at, found) = line.rmatch_indices("expected ").find(|(at, _)| word(at))?;
+    let what = &line[at + found.len()..];
     Some(what.split("; ").next().unwrap_or(what).to_owned())
 }
 

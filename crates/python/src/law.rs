@@ -3,9 +3,17 @@
 use std::path::Path;
 use std::sync::Mutex;
 
+use narrows_lab::hosts::child;
+use narrows_lab::{Algorithm, Scenario};
 use narrows_laws::user::{self, Checks};
 
 use crate::error::Failure;
+
+/// The option of the command that loads the law which a scenario under some controls takes.
+pub fn option(scenario: &Scenario, controls: &[Algorithm]) -> Option<String> {
+    let law = user::loaded().filter(|_| scenario.takes_user_law(controls))?;
+    Some(format!("--law={}", law.header().display()))
+}
 
 /// Loads the law in `header`, once in a process.
 ///
@@ -15,6 +23,10 @@ pub fn load(header: Option<&Path>) -> Result<(), Failure> {
     static ONE: Mutex<()> = Mutex::new(());
     let Some(header) = header else { return Ok(()) };
     let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if !child::isolates() {
+        let message = "runs in a process of its own, and Python does not say its program; expected sys.executable";
+        return Err(Failure::of("law", message));
+    }
     let Some(law) = user::loaded() else {
         let loaded = user::load(header, Checks::None);
         return loaded.map(drop).map_err(|error| Failure::Line(error.to_string()));

@@ -27,7 +27,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pymodule]
 mod _narrows {
     use std::ffi::OsString;
-    use std::path::PathBuf;
+    use std::path::{Path, PathBuf};
 
     use narrows_lab::hosts::child;
     use pyo3::prelude::*;
@@ -51,18 +51,27 @@ mod _narrows {
     #[pymodule_export]
     use crate::table::{Table, listed};
 
+    /// Starts the command of the package that is in the folder of the first argument.
+    const CHILD: &str = "import sys; sys.path.insert(0, sys.argv.pop(1)); \
+        from narrows.__main__ import main; sys.exit(main())";
+
     /// Tells the crates where their code is, and how a child is started that runs a law of the user's.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let py = module.py();
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         let spec = module.getattr("__spec__").and_then(|spec| spec.getattr("origin"));
-        if let Ok(file) = spec.and_then(|file| file.extract::<PathBuf>()) {
-            narrows_lab::is_in(file);
-        }
+        let Ok(file) = spec.and_then(|file| file.extract::<PathBuf>()) else { return Ok(()) };
+        // Its path may be relative, and the current folder another one later.
+        let file = file.canonicalize().unwrap_or(file);
+        let known = narrows_lab::is_in(&file).map_err(Failure::from);
+        known.map_err(|failure| raise(py, failure))?;
         let python = py.import("sys")?.getattr("executable")?.extract::<Option<PathBuf>>()?;
-        if let Some(python) = python {
-            child::isolate(python, ["-m", "narrows"].map(String::from).to_vec());
+        let python = python.filter(|python| !python.as_os_str().is_empty());
+        if let (Some(python), Some(path)) = (python, file.parent().and_then(Path::parent)) {
+            // Isolated: neither the current folder nor the environment names another package.
+            let words = ["-I".into(), "-c".into(), CHILD.into(), path.into()];
+            child::isolate(python, words.to_vec());
         }
         Ok(())
     }

@@ -104,8 +104,9 @@ pub fn papers(
     out: Option<PathBuf>,
     resume: bool,
 ) -> PyResult<Vec<PaperTable>> {
-    let jobs = at_once(py, || whole(jobs, "jobs", JOBS))? as usize;
-    let seeds = seeds.map(|seeds| at_once(py, || whole(&seeds, "seeds", 100_000))).transpose()?;
+    let jobs = at_once(py, || whole(jobs, "jobs", 0..=JOBS))? as usize;
+    let seeds =
+        seeds.map(|seeds| at_once(py, || whole(&seeds, "seeds", 1..=100_000))).transpose()?;
     let work = |stop: &Arc<_>| {
         let chosen = select(&names)?;
         let store = out.as_deref().map(|out| Store::open(out, resume)).transpose()?;
@@ -114,6 +115,7 @@ pub fn papers(
         let mut words = vec!["narrows".to_owned(), "papers".into()];
         words.extend(names.clone());
         words.extend(quick.then(|| "--quick".into()));
+        words.extend(seeds.map(|seeds| format!("--seeds={seeds}")));
         let mut made = Vec::new();
         for (paper, table) in chosen {
             let grid = (table.make)(&runs).map_err(Failure::from)?;

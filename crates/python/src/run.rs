@@ -27,7 +27,7 @@ pub struct Run {
     scenario: Arc<narrows_lab::Scenario>,
     control: Option<Algorithm>,
     host: &'static dyn Host,
-    /// The command that runs the same.
+    /// The command that runs the same, or what stands for one.
     words: Vec<String>,
     run: narrows_lab::Run,
     series: OnceLock<Py<Table>>,
@@ -300,15 +300,11 @@ pub fn run(
 ) -> PyResult<Run> {
     let (scenario, seed) = at_once(py, || {
         law::load(law.as_deref())?;
-        Ok((Scenario::named(scenario)?.again()?, whole(seed, "seed", u64::MAX)?))
+        Ok((Scenario::named(scenario)?.again()?, whole(seed, "seed", 0..=u64::MAX)?))
     })?;
     let work = |stop: &Arc<_>| {
         let host = host(on)?;
-        let mut words = vec!["narrows".to_owned(), "run".into()];
-        words.extend(scenario.words());
-        words.extend(cc.map(|cc| format!("--cc={cc}")));
-        words.extend(signal.map(|signal| format!("--signal={signal}")));
-        words.push(format!("--seed={seed}"));
+        let named = scenario.words();
         let asked = Asked::of(scenario.loaded.as_ref().clone(), cc, signal)?;
         let Asked { scenario, control, .. } = asked;
         let job = Job { control, seed, series, ..Job::new(&scenario, stop) };
@@ -316,7 +312,19 @@ pub fn run(
         host.ready(&job)?;
         Size::of([&scenario], &[host], 1, 1).check(force)?;
         let mut run = run_on(host, job)?;
-        run.summary.setup = Some(Setup::of(&scenario));
+        run.summary.setup = Some(Setup::of(&scenario, control.as_slice()));
+        let words = named.map_or_else(
+            || vec!["narrows.run(..) in Python".to_owned()],
+            |(name, changes)| {
+                let mut words = vec!["narrows".to_owned(), "run".into(), name];
+                words.extend(law::option(&scenario, control.as_slice()));
+                words.extend(cc.map(|cc| format!("--cc={cc}")));
+                words.extend(signal.map(|signal| format!("--signal={signal}")));
+                words.extend([format!("--seed={seed}"), format!("--on={on}")]);
+                words.extend(changes);
+                words
+            },
+        );
         Run::new(Arc::new(scenario), control, words, run)
     };
     wait(py, work, |_| Ok(()))

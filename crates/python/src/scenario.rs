@@ -74,16 +74,13 @@ impl Scenario {
         }
     }
 
-    /// What the command calls it.
-    pub fn words(&self) -> Vec<String> {
-        let name = match &self.made {
-            Made::Named(name) => name.clone(),
-            _ => self.loaded.name.clone(),
-        };
+    /// What the command calls it: its name and its changes; none of a scenario that no file holds.
+    pub fn words(&self) -> Option<(String, Vec<String>)> {
+        let Made::Named(name) = &self.made else { return None };
         let set = self.edits.set.iter().map(|(field, value)| format!("--set={field}={value}"));
         let traces = self.edits.traces.iter();
         let trace = traces.map(|(link, file)| format!("--trace={link}={}", file.display()));
-        std::iter::once(name).chain(set).chain(trace).collect()
+        Some((name.clone(), set.chain(trace).collect()))
     }
 }
 

@@ -6,9 +6,13 @@
 //! makes.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use narrows_cli::compare::{Inputs, Results};
 use narrows_cli::size::seconds;
@@ -17,6 +21,7 @@ use narrows_lab::{
     rows, run as run_on, sha256, tables,
 };
 use narrows_laws::user;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
@@ -30,8 +35,12 @@ use crate::wait::{at_once, wait};
 /// life.
 const TASK_S: f64 = 2.0;
 
-/// The file that says what a data set is of; readers of Parquet leave out names that begin so.
+/// The file that says what a data set is of.
 const IDENTITY: &str = "_narrows.json";
+
+/// How the name of a file begins that is being written, and how old it is if its writer is gone.
+const PART: &str = "_part-";
+const STALE: Duration = Duration::from_secs(3600);
 
 /// The column of a data set that holds a run whole.
 const SUMMARY: &str = "summary";
@@ -67,11 +76,17 @@ struct Variant {
     each: u64,
 }
 
+/// The results of a variant's tasks, and the setup that they must have.
+struct Open {
+    setup: Setup,
+    tasks: BTreeMap<usize, Vec<Summary>>,
+}
+
 /// What has come back.
 #[derive(Default)]
 struct Taken {
     /// By variant, of those that are not complete: the results of its tasks.
-    open: BTreeMap<usize, BTreeMap<usize, Vec<Summary>>>,
+    open: BTreeMap<usize, Open>,
     rows: BTreeMap<usize, Row>,
     runs: BTreeMap<usize, arrow_array::RecordBatch>,
     tasks: Vec<bool>,
@@ -89,6 +104,8 @@ pub struct Sweep {
     taken: Mutex<Taken>,
     /// The scenario of the variant whose task was made last, as the next task is most likely of it, too.
     last: Mutex<Option<(usize, Made)>>,
+    /// The tasks of this process are to end.
+    stop: AtomicBool,
 }
 
 impl Sweep {
@@ -126,20 +143,23 @@ impl Sweep {
             plan: String,
             tasks: usize,
         }
-        let (plan, law) = (self.plan(), user::loaded().map(|law| law.sha256()));
+        let plan = self.plan();
         let each: Vec<u64> = self.variants.iter().map(|variant| variant.each).collect();
-        let plan = sha256(&(plan.identity(), plan.cases, law, each));
+        let plan = sha256(&(plan.identity(), plan.cases, each));
         let version = env!("CARGO_PKG_VERSION");
         let identity = Identity { narrows: version, build: program()?, plan, tasks: self.tasks };
         let json = serde_json::to_string_pretty(&identity);
         json.map_err(|error| Failure::of("out", error))
     }
 
-    /// Makes the folder, or goes on with what is in it.
-    fn open(&self, out: &Path, resume: bool) -> Result<(), Failure> {
+    /// Makes the folder, or goes on with what is in it, until `stop` is set.
+    fn open(&self, out: &Path, resume: bool, stop: &AtomicBool) -> Result<(), Failure> {
+        let io =
+            |error: std::io::Error| Failure::at(out, format!("cannot make this folder: {error}"));
+
         let identity = self.identity()?;
         let mark = out.join(IDENTITY);
-        match std::fs::read_to_string(&mark) {
+        match fs::read_to_string(&mark) {
             Ok(there) if there.trim() != identity => {
                 let message = "holds the results of another sweep or of another build of narrows; expected another folder";
                 return Err(Failure::at(out, message));
@@ -151,20 +171,40 @@ impl Sweep {
                 ));
             }
             Ok(_) => {}
-            Err(_) => {
-                let io = |error: std::io::Error| {
-                    Failure::at(out, format!("cannot make this folder: {error}"))
-                };
-                std::fs::create_dir_all(out).map_err(io)?;
-                if std::fs::read_dir(out).map_err(io)?.next().is_some() {
-                    return Err(Failure::at(out, "holds something else; expected an empty folder"));
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                fs::create_dir_all(out).map_err(io)?;
+                for entry in fs::read_dir(out).map_err(io)? {
+                    if !is_part(&entry.map_err(io)?) {
+                        let message = "holds something else; expected an empty folder";
+                        return Err(Failure::at(out, message));
+                    }
                 }
-                std::fs::write(&mark, identity).map_err(io)?;
+                write(&mark, |to| to.write_all(identity.as_bytes()))?;
+            }
+            Err(error) => return Err(Failure::at(&mark, format!("cannot read: {error}"))),
+        }
+        for entry in fs::read_dir(out).map_err(io)? {
+            let entry = entry.map_err(io)?;
+            if !is_part(&entry) {
+                continue;
+            }
+            // It may be gone by now.
+            let written = entry.metadata().and_then(|of| of.modified());
+            if written.is_ok_and(|time| time.elapsed().is_ok_and(|age| age > STALE)) {
+                let _ = fs::remove_file(entry.path());
             }
         }
         // What is whole is not run again.
         for task in 0..self.tasks {
-            let Some(file) = self.file(task).filter(|file| file.exists()) else { continue };
+            if stop.load(Ordering::Relaxed) {
+                return Err(Failure::Interrupted);
+            }
+            let Some(file) = self.file(task) else { continue };
+            match File::open(&file) {
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                Err(error) => return Err(Failure::at(&file, format!("cannot read: {error}"))),
+            }
             let Some(texts) = tables::read_text(&file, SUMMARY) else { continue };
             let summaries = texts.iter().map(|text| serde_json::from_str::<Summary>(text));
             if let Ok(summaries) = summaries.collect::<Result<Vec<_>, _>>() {
@@ -179,13 +219,26 @@ impl Sweep {
     fn take(&self, task: usize, summaries: Vec<Summary>) -> Result<bool, Failure> {
         let (at, variant, first, last) = self.seeds(task);
         let plan = self.plan();
-        let name = variant.control.to_string();
-        let scenario = &plan.cases[variant.case].scenario.name;
+        let Variant { case, control, signal, .. } = variant;
+        let name = control.to_string();
+        let scenario = &plan.cases[case].scenario.name;
+        let taken = &mut *self.lock();
+        let open = match taken.open.remove(&at) {
+            Some(open) => open,
+            None => {
+                let signal = signal.map(|signal| plan.signals[signal]);
+                let setup =
+                    Setup::of(&*plan.cases[case].scenario.under(control, signal)?, &[control]);
+                Open { setup, tasks: BTreeMap::new() }
+            }
+        };
+        let open = taken.open.entry(at).or_insert(open);
         let right = |(summary, seed): (&Summary, u64)| {
             summary.seed == seed
                 && summary.host == variant.host
                 && summary.cc.as_ref() == Some(&name)
                 && summary.scenario == *scenario
+                && summary.setup.as_ref() == Some(&open.setup)
         };
         let all = summaries.len() as u64 == last - first + 1;
         if !all || !summaries.iter().zip(first..=last).all(right) {
@@ -194,16 +247,14 @@ impl Sweep {
             );
             return Err(Failure::of("sweep", message));
         }
-        let mut taken = self.lock();
         if std::mem::replace(&mut taken.tasks[task], true) {
             return Ok(false);
         }
         taken.count += 1;
-        let open = taken.open.entry(at).or_default();
-        open.insert(task, summaries);
-        if open.len() == self.tasks_of(&variant) {
-            let tasks = taken.open.remove(&at).unwrap_or_default();
-            let Variant { case, control, signal, .. } = variant;
+        open.tasks.insert(task, summaries);
+        if open.tasks.len() == self.tasks_of(&variant) {
+            let tasks = std::mem::take(&mut open.tasks);
+            taken.open.remove(&at);
             let (series, decisions) = (Vec::new(), Vec::new());
             let run = |summary| Finished {
                 case,
@@ -241,13 +292,16 @@ impl Sweep {
     ) -> PyResult<Sweep> {
         let named = at_once(py, || Named::of(scenarios, cc, seeds, sweep, signal, on, law))?;
         let work = |stop: &Arc<AtomicBool>| {
-            let inputs = named.inputs()?;
+            let inputs = named.inputs(stop)?;
             let plan = inputs.plan(named.seeds, 1, SeriesOf::None);
             let hosts =
                 plan.hosts.iter().map(|id| host(id.as_str())).collect::<Result<Vec<_>, _>>()?;
             let mut variants: Vec<Variant> = Vec::new();
             let mut tasks = 0;
             for (case, of) in plan.cases.iter().enumerate() {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Failure::Interrupted);
+                }
                 if of.scenario.test.is_none() {
                     let message = "no flow is under test; expected a field test = \"FLOW\"";
                     return Err(Failure::of(&of.scenario.name, message));
@@ -284,10 +338,18 @@ impl Sweep {
                 }
             }
             let taken = Mutex::new(Taken { tasks: vec![false; tasks], ..Taken::default() });
-            let sweep =
-                Sweep { inputs, named, variants, tasks, out, taken, last: Mutex::default() };
+            let sweep = Sweep {
+                inputs,
+                named,
+                variants,
+                tasks,
+                out,
+                taken,
+                last: Mutex::default(),
+                stop: AtomicBool::new(false),
+            };
             if let Some(out) = &sweep.out {
-                sweep.open(out, resume)?;
+                sweep.open(out, resume, stop)?;
             }
             Ok(sweep)
         };
@@ -346,7 +408,9 @@ impl Sweep {
                 host,
                 first,
                 last,
-                law: user::loaded().map(|law| (law.header().to_owned(), law.sha256().to_owned())),
+                law: user::loaded()
+                    .filter(|_| case.scenario.takes_user_law(&[control]))
+                    .map(|law| (law.header().to_owned(), law.sha256().to_owned())),
                 file: self.file(task),
             };
             serde_json::to_string(&task).map_err(|error| Failure::of("task", error))
@@ -369,6 +433,11 @@ impl Sweep {
         })
     }
 
+    /// Ends the tasks of this process.
+    fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
     /// The comparison, once all results are there.
     fn comparison(&self, py: Python<'_>) -> PyResult<Comparison> {
         at_once(py, || {
@@ -384,9 +453,10 @@ impl Sweep {
     }
 }
 
-/// Does a task; returns its results.
+/// Does a task; returns its results. A task of this process ends when its sweep does.
 #[pyfunction]
-pub fn work(py: Python<'_>, task: &str) -> PyResult<String> {
+#[pyo3(signature = (task, sweep=None))]
+pub fn work(py: Python<'_>, task: &str, sweep: Option<Py<Sweep>>) -> PyResult<String> {
     let task: Task = at_once(py, || {
         #[derive(Deserialize)]
         struct Build {
@@ -407,24 +477,34 @@ pub fn work(py: Python<'_>, task: &str) -> PyResult<String> {
         }
         let task: Task = serde_json::from_str(task).map_err(wrong)?;
         if let Some((header, sha256)) = &task.law {
-            law::load(Some(header))?;
-            if user::loaded().is_none_or(|law| law.sha256() != sha256) {
-                return Err(Failure::at(
-                    header,
-                    "differs from the client's; expected the same file",
-                ));
+            if user::loaded().is_none() {
+                law::load(Some(header))?;
+            }
+            let law = user::loaded().filter(|law| law.sha256() != sha256);
+            if let Some(law) = law {
+                let there = law.header().display();
+                let message = format!(
+                    "this worker has another law or version loaded, of {there}; expected the client's, in workers that were restarted since"
+                );
+                return Err(Failure::at(header, message));
             }
         }
         Ok(task)
     })?;
-    wait(py, |stop| done(&task, stop), |_| Ok(()))
+    let look = |_: Python<'_>| match &sweep {
+        Some(sweep) if sweep.get().stop.load(Ordering::Relaxed) => {
+            Err(PyKeyboardInterrupt::new_err(()))
+        }
+        _ => Ok(()),
+    };
+    wait(py, |stop| done(&task, stop), look)
 }
 
 fn done(task: &Task, stop: &AtomicBool) -> Result<String, Failure> {
     let host: &dyn Host = host(task.host.as_str())?;
     let scenario = task.scenario.load(&Edits::default())?;
     let control = task.control.parse().map_err(|error: String| Failure::of("cc", error))?;
-    let setup = Setup::of(&scenario);
+    let setup = Setup::of(&scenario, &[control]);
     let mut summaries = Vec::new();
     for seed in task.first..=task.last {
         let job = Job { control: Some(control), seed, ..Job::new(&scenario, stop) };
@@ -443,17 +523,28 @@ fn done(task: &Task, stop: &AtomicBool) -> Result<String, Failure> {
             |summary| tables::RunOf { set: &task.set, signal: task.signal.as_deref(), summary };
         let each: Vec<_> = summaries.iter().map(of).collect();
         let table = tables::with_text(&tables::runs(&each)?, SUMMARY, &texts)?;
-        write(file, &table)?;
+        write(file, |to| tables::write_parquet(&table, to))?;
     }
     Ok(format!("[{}]", texts.join(",")))
 }
 
 /// Writes a file of the data set, whole or not at all.
-fn write(file: &Path, table: &arrow_array::RecordBatch) -> Result<(), Failure> {
+fn write(
+    file: &Path,
+    content: impl FnOnce(&mut File) -> std::io::Result<()>,
+) -> Result<(), Failure> {
     let io = |error: std::io::Error| Failure::at(file, format!("cannot write: {error}"));
     let folder = file.parent().unwrap_or(Path::new("."));
-    let mut part = tempfile::Builder::new().prefix("_part-").tempfile_in(folder).map_err(io)?;
-    tables::write_parquet(table, &mut part).map_err(io)?;
+    let mut part = tempfile::Builder::new();
+    // Others may read it as far as the umask lets them.
+    part.prefix(PART).permissions(Permissions::from_mode(0o666));
+    let mut part = part.tempfile_in(folder).map_err(io)?;
+    content(part.as_file_mut()).map_err(io)?;
     part.persist(file).map_err(|error| io(error.error))?;
     Ok(())
+}
+
+/// Is a file one that is, or was, being written?
+fn is_part(entry: &fs::DirEntry) -> bool {
+    entry.file_name().to_string_lossy().starts_with(PART)
 }

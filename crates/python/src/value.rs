@@ -1,5 +1,7 @@
 //! Python's values as TOML.
 
+use std::ops::RangeInclusive;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use toml::Value;
@@ -103,19 +105,24 @@ pub fn setting(
 /// Most threads, as of the command.
 pub const JOBS: u64 = 1024;
 
-/// A whole number from 0 to `most`.
+/// A whole number of a range.
 ///
 /// # Errors
 /// It is something else.
-pub fn whole(value: &Bound<'_, PyAny>, field: &str, most: u64) -> Result<u64, Failure> {
+pub fn whole(
+    value: &Bound<'_, PyAny>,
+    field: &str,
+    range: RangeInclusive<u64>,
+) -> Result<u64, Failure> {
     let number = match value.is_instance_of::<PyBool>() {
         true => None,
-        false => value.extract::<u64>().ok().filter(|number| *number <= most),
+        false => value.extract::<u64>().ok().filter(|number| range.contains(number)),
     };
     number.ok_or_else(|| {
         let text = value.str().map_or(String::new(), |text| text.to_string());
+        let (least, most) = (range.start(), *range.end());
         let most = if most == u64::MAX { "2^64-1".into() } else { most.to_string() };
-        Failure::of(field, format!("found {text}; expected a whole number from 0 to {most}"))
+        Failure::of(field, format!("found {text}; expected a whole number from {least} to {most}"))
     })
 }
 

@@ -1,6 +1,7 @@
 //! The tests of the Python package, beside this file, over the library that cargo has just built. They need
-//! `scripts/python venv`; without it they are skipped with a note. `make python` tests the wheel.
+//! `scripts/python venv`; without it they are skipped, and say so. `make python` tests the wheel.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
@@ -16,7 +17,12 @@ fn the_package_passes_its_own_tests() {
     let built = built();
     let python = built.parent().unwrap().join("python/venv/bin/python");
     if !python.exists() {
-        println!("skipped: {} is missing; scripts/python venv makes it", python.display());
+        // cargo keeps what a test that passes prints, but not this.
+        let note = format!(
+            "SKIPPED: no test of the Python package was run, as {} is missing; `scripts/python venv` makes it\n",
+            python.display()
+        );
+        std::io::stderr().write_all(note.as_bytes()).unwrap();
         return;
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -5,12 +5,14 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import pickle
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -129,7 +131,7 @@ def test_packets_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
         (lambda s: narrows.compare(s, "lia", 2, sweep={"links.bottleneck1.rate": []}), "sweep", "list", None),
         (lambda s: narrows.compare(s, "lia", 2, jobs=10**9), "jobs", "from 0 to 1024", None),
         (lambda s: narrows.compare(s, "lia", 2, jobs=-1), "jobs", "from 0 to 1024", None),
-        (lambda s: narrows.detect([(0.0, "a", 1.0)], flows=-1), "flows", "from 0 to 64", None),
+        (lambda s: narrows.detect([(0.0, "a", 1.0)], flows=-1), "flows", "from 1 to 64", None),
         (lambda s: narrows.compare([], "lia", 2), "scenarios", "at least one", None),
         (lambda s: narrows.compare([s, s], "lia", 2), None, None, "two scenarios of this name"),
         (lambda s: narrows.detect([(0.0, "a", 1.0)], detector="xcor"), "detector", "xcorr", "'xcorr'"),
@@ -146,6 +148,12 @@ def test_errors_say_where_and_what(scenario, call, field, expected, hint) -> Non
     assert hint is None or hint in str(error)
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.file, copy.field, copy.expected) == (str(error), error.file, error.field, error.expected)
+
+
+def test_errors_command_no_terminal() -> None:
+    with pytest.raises(narrows.Error) as error:
+        narrows.run("sbd/nsb-2", cc="\x1b[2J")
+    assert "\x1b" not in str(error.value) and "[2J" in str(error.value)
 
 
 def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
@@ -221,19 +229,60 @@ def test_many_runs_take_no_more_memory_than_a_few(scenario: narrows.Scenario) ->
 @pytest.mark.skipif(shutil.which("cc") is None, reason="a law of one's own needs a C compiler")
 def test_a_law_of_ones_own(tmp_path: Path) -> None:
     code = """
-import sys, narrows
-run = narrows.run(narrows.Scenario.load("sbd/nsb-2").set("duration", "2 s"), cc="mine", law="mine.h")
+import os, sys, narrows
+# Another package of this name, where the run starts a child.
+os.mkdir("elsewhere")
+open("elsewhere/narrows.py", "w").write("raise SystemExit(3)")
+os.chdir("elsewhere")
+for _ in range(2):
+    try:
+        narrows.run("sbd/nsb-2", cc="unfit", law="../unfit.h")
+    except narrows.Error as error:
+        print("kernel name" in str(error))
+run = narrows.run(narrows.Scenario.load("sbd/nsb-2").set("duration", "2 s"), cc="mine", law="../mine.h")
 print(run.cc, run.to_dict()["test"]["goodput_mbps"] > 0)
 try:
-    narrows.run("sbd/nsb-2", cc="other", law="other.h")
+    narrows.run("sbd/nsb-2", cc="other", law="../other.h")
 except narrows.Error as error:
     print(error.field)
 """
     command = [sys.executable, "-m", "narrows", "law", "new"]
-    for name in ["mine.h", "other.h"]:
+    for name in ["mine.h", "other.h", "unfit.h"]:
         subprocess.run([*command, name], cwd=tmp_path, check=True, capture_output=True)
+    unfit = tmp_path / "unfit.h"
+    unfit.write_text(re.sub(r'(\.code = ")[^"]*', r"\1much_too_long_a_name", unfit.read_text()))
     output = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert output.stdout == "mine True\nlaw\n", output.stderr
+    assert output.stdout == "True\nTrue\nmine True\nlaw\n", output.stderr
+
+
+def test_the_command_of_the_same_is_one_or_says_that_there_is_none(scenario: narrows.Scenario) -> None:
+    def said(scenarios: object, **more: object) -> str:
+        return narrows.compare(scenarios, "lia", 1, progress=False, **more)._repr_html_()
+
+    both = [narrows.Scenario.load("sbd/nsb-2"), narrows.Scenario.load("sbd/sb-2")]
+    brief = [each.set("warmup", "1 s").set("duration", "2 s") for each in both]
+    assert "narrows compare sbd/nsb-2 sbd/sb-2 '--cc=lia'" in said(brief)
+    none = "narrows.compare(..) in Python"
+    assert none in said([brief[0], brief[1].set("duration", "3 s")])
+    own = narrows.Scenario.from_dict(tomllib.loads(scenario.to_toml()))
+    assert none in said(own)
+    assert "narrows.run(..) in Python" in narrows.run(own, cc="lia", series=True)._repr_html_()
+
+
+def test_errors_say_which_file_and_what_was_expected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(narrows.Error, match="cannot") as error:
+        narrows.detect("capture")
+    assert (error.value.file, error.value.field) == ("capture", None)
+    for wrong in [0, -1, 65, True, "many"]:
+        with pytest.raises(narrows.Error, match="from 1 to 64") as error:
+            narrows.detect([], flows=wrong)
+        assert error.value.field == "flows"
+    for call in [narrows.compare, narrows.papers]:
+        with pytest.raises(narrows.Error, match="a whole number"):
+            call("sbd/nsb-2", *(["lia"] if call is narrows.compare else []), jobs=-1)
+    with pytest.raises(narrows.Error, match="true"):
+        narrows.detect([(0.0, "a", 1.0)], settings={"ssc.p_s": True})
 
 
 def test_detection_in_rows_and_in_files(tmp_path: Path) -> None:

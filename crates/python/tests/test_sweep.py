@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import os
 import random
@@ -10,7 +11,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+import threading
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -18,7 +21,7 @@ import narrows
 import polars
 import pytest
 from conftest import brief, resident
-from narrows import _narrows
+from narrows import _narrows, _sweep
 
 SWEEP = {"links.bottleneck1.rate": ["5 Mbit/s", "8 Mbit/s"], "links.bottleneck2.queue": "10..40 packets:2"}
 
@@ -113,12 +116,115 @@ def test_what_is_done_is_not_done_again(whole: narrows.Comparison, tmp_path: Pat
         narrows.sweep(plan(), Counting(), out=out, progress=scheduler_dies)
     there = sorted(out.glob("part-*.parquet"))
     assert 3 <= len(there) < 8
-    # One that is torn, and one of another run.
+    # One that is torn, and one of another point under the same control.
     there[0].write_bytes(there[0].read_bytes()[:100])
-    shutil.copy(there[2], there[1])
+    shutil.copy(there[3], there[1])
+    # What a worker left that was killed, and what one writes now.
+    left, now = out / "_part-left", out / "_part-now"
+    left.touch()
+    now.touch()
+    os.utime(left, (time.time() - 7200,) * 2)
     rest = Counting()
     same(narrows.sweep(plan(), rest, out=out, resume=True), whole)
     assert rest.count == 8 - len(there) + 2
+    assert now.exists() and not left.exists()
+    # The umask alone says who reads it.
+    umask = os.umask(0o022)
+    os.umask(umask)
+    modes = {file.stat().st_mode & 0o777 for file in [*there, out / "_narrows.json"]}
+    assert modes == {0o666 & ~umask}
+
+
+def test_a_mark_that_cannot_be_read_is_no_empty_folder(tmp_path: Path) -> None:
+    (tmp_path / "_narrows.json").mkdir()
+    with pytest.raises(narrows.Error, match="_narrows.json: cannot read"):
+        narrows.sweep(plan(), out=tmp_path, resume=True)
+
+
+class Late(Executor):
+    """A cluster, also its own client, that does what waits once a second: so many have waited at most."""
+
+    def __init__(self) -> None:
+        self.most, self.pending, self.lock = 0, [], threading.Lock()
+
+    def nthreads(self) -> dict[str, int]:
+        return {}
+
+    def submit(self, fn, /, *args):  # type: ignore[no-untyped-def]
+        future: Future = Future()
+        with self.lock:
+            self.pending.append((future, fn, args))
+            self.most = max(self.most, len(self.pending))
+            if len(self.pending) == 1:
+                threading.Timer(1, self.done).start()
+        return future
+
+    def done(self) -> None:
+        with self.lock:
+            pending, self.pending = self.pending, []
+        for future, fn, args in pending:
+            future.set_result(fn(*args))
+
+
+def test_an_adaptive_cluster_sees_what_waits(whole: narrows.Comparison) -> None:
+    late = Late()
+    same(narrows.sweep(plan(), late), whole)
+    assert late.most == 8
+
+
+class Ranks(Counting):
+    """A pool that tells its size as that of mpi4py does."""
+
+    num_workers = 7
+
+
+def test_a_pool_tells_its_size() -> None:
+    assert _sweep._most(Ranks(), Ranks()) == 16
+    with ThreadPoolExecutor(3) as pool:
+        assert _sweep._most(pool, pool) == 8
+
+
+def test_ctrl_c_ends_the_threads_of_this_process() -> None:
+    code = "import narrows; narrows.sweep(narrows.Plan(narrows.Scenario.load('sbd/nsb-2')"
+    code += ".set('duration', '100000 s'), 'lia', 4), progress=print)"
+    with subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        start = time.monotonic()
+        try:
+            _, said = process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+        assert time.monotonic() - start < 5
+        assert "KeyboardInterrupt" in said
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="a law of one's own needs a C compiler")
+def test_a_law_is_in_the_sweeps_that_take_it(tmp_path: Path) -> None:
+    code = """
+import json, narrows
+from narrows import _narrows
+brief = narrows.Scenario.load("sbd/nsb-2").set("warmup", "1 s").set("duration", "2 s")
+before = _narrows.Sweep(brief, "lia", 1, None, None, "sim", None, "set", False).task(0)
+ours = narrows.compare(brief, ["lia", "mine"], 2, law="mine.h", progress=False)
+theirs = narrows.sweep(narrows.Plan(brief, ["lia", "mine"], 2, law="mine.h"))
+print(ours.to_csv() == theirs.to_csv() and ours.to_dict() == theirs.to_dict(), "--law=" in ours._repr_html_())
+# A process that has a law makes of a plan without the tasks, the data set and the results of one that has none.
+again = _narrows.Sweep(brief, "lia", 1, None, None, "sim", None, "set", True).task(0)
+print(again == before, json.loads(_narrows.work(again))[0]["setup"]["settings"])
+task = json.loads(_narrows.Sweep(brief, "mine", 1, None, None, "sim", None, None, False).task(0))
+task["law"] = ["/other.h", "0"]
+try:
+    _narrows.work(json.dumps(task))
+except narrows.Error as error:
+    print("restarted" in error.expected)
+"""
+    command = [sys.executable, "-m", "narrows", "law", "new", "mine.h"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    output = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    settings = {"duration": "2 s", "warmup": "1 s"}
+    assert output.stdout == f"True True\nTrue {settings}\nTrue\n", output.stderr
 
 
 def test_dask_loses_a_worker(whole: narrows.Comparison, tmp_path: Path) -> None:
@@ -147,6 +253,9 @@ def test_a_result_that_comes_twice_counts_once(whole: narrows.Comparison) -> Non
     same(tasks.comparison(), whole)
     with pytest.raises(narrows.Error, match="other runs"):
         tasks.accept(0, _narrows.work(tasks.task(1)))
+    # Of the same control, at another point.
+    with pytest.raises(narrows.Error, match="other runs"):
+        tasks.accept(0, _narrows.work(tasks.task(2)))
 
 
 def test_a_worker_of_another_version_is_refused_with_one_line() -> None:
@@ -162,7 +271,7 @@ def test_a_worker_of_another_version_is_refused_with_one_line() -> None:
 
 
 class Canned(Executor):
-    """Answers with results made before, under the seeds that are asked for."""
+    """Answers with results made before, in the name of the runs that are asked for."""
 
     def __init__(self, results: str) -> None:
         self.summary = json.loads(results)[0]
@@ -172,7 +281,9 @@ class Canned(Executor):
         asked = json.loads(task)
         seeds = range(asked["first"], asked["last"] + 1)
         future: Future = Future()
-        future.set_result(json.dumps([{**self.summary, "seed": seed} for seed in seeds]))
+        text, settings = asked["scenario"]["Whole"]
+        setup = {"scenario_sha256": hashlib.sha256(text.encode()).hexdigest(), "settings": settings}
+        future.set_result(json.dumps([{**self.summary, "setup": setup, "seed": seed} for seed in seeds]))
         return future
 
 

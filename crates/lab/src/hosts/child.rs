@@ -5,6 +5,7 @@
 //! The child is the command itself, started with [`CHILD`]: it takes a job from its standard input and
 //! leaves a result on its standard output, both JSON.
 
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
@@ -36,12 +37,17 @@ const CPU_SECONDS: u64 = 5;
 const CPU_FACTOR: f64 = 20.0;
 
 /// The program whose children run jobs; none: they run here.
-static PROGRAM: OnceLock<(PathBuf, Vec<String>)> = OnceLock::new();
+static PROGRAM: OnceLock<(PathBuf, Vec<OsString>)> = OnceLock::new();
 
 /// From now on, runs under the user's law are made by children: `program` with `arguments`, which calls
 /// [`child`] if the argument after them is [`CHILD`]. The first call holds.
-pub fn isolate(program: PathBuf, arguments: Vec<String>) {
+pub fn isolate(program: PathBuf, arguments: Vec<OsString>) {
     let _ = PROGRAM.set((program, arguments));
+}
+
+/// Are runs under the user's law made by children?
+pub fn isolates() -> bool {
+    PROGRAM.get().is_some()
 }
 
 /// What a child is to do.
@@ -66,7 +72,7 @@ struct Request {
 pub fn is_asked(host: &dyn Host, job: &Job) -> bool {
     let user =
         |(_, algorithm): &(_, Algorithm)| algorithm.ours().is_some_and(|c| c.law == Law::USER);
-    PROGRAM.get().is_some() && !host.real_time() && job.controls().iter().any(user)
+    isolates() && !host.real_time() && job.controls().iter().any(user)
 }
 
 /// Has a child run `job` on `host`.

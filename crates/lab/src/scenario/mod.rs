@@ -29,7 +29,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use narrows_laws::catalogue::Unknown;
-use narrows_laws::{Control, Params};
+use narrows_laws::{Control, Law, Params, user};
 use narrows_net::{LinkConfig, Nanos, Rate};
 use narrows_sim::PassiveDetector;
 use narrows_traffic::{PathManager, Scheduler, Signal, Source, TcpConfig};
@@ -278,6 +278,20 @@ impl Scenario {
             Some((place, self.algorithm(flow, replaced)?))
         };
         (0..self.flows.len()).filter_map(asked).collect()
+    }
+
+    /// Is the law that was loaded at run time part of a run, with one of `controls` for the connection under test
+    /// or with the scenario's own?
+    pub fn takes_user_law(&self, controls: &[Algorithm]) -> bool {
+        let own = self.flows.iter().filter_map(|flow| flow.control);
+        let user =
+            |algorithm: Algorithm| algorithm.ours().is_some_and(|control| control.law == Law::USER);
+        let of_user = |name: &str| {
+            let group = name.split('.').next();
+            user::loaded().is_some_and(|law| group == Some(law.name()))
+        };
+        own.chain(controls.iter().copied()).any(user)
+            || self.params.differing(&Params::default()).any(|(name, _)| of_user(name))
     }
 
     /// Sets the delay signal of the connection under test, if its detector is delay-based.

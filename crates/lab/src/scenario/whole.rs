@@ -4,6 +4,7 @@
 use std::fmt::Write;
 
 use indexmap::IndexMap;
+use narrows_laws::{Params, user};
 use narrows_net::{MILLISECOND, Rate, Trace};
 use sha2::{Digest, Sha256};
 use toml::Value;
@@ -73,8 +74,14 @@ impl Scenario {
         }
         file.detection = detection::whole(&file);
         file.tcp = Some(TcpFile::whole(file.tcp.as_ref()));
+        // A law's defaults belong to its version, and another process may not have it.
+        let (user, defaults) = (user::loaded().map(|law| law.name()), Params::default());
         for param in narrows_laws::params::all() {
-            let value = scalar(param.value(&self.params));
+            let value = param.value(&self.params);
+            if user == Some(param.group()) && value == param.value(&defaults) {
+                continue;
+            }
+            let value = scalar(value);
             let table = file.params.entry(param.group().to_owned()).or_default();
             table.insert(param.field().to_owned(), value);
         }

@@ -178,7 +178,7 @@ def detect(
     Error
         The file cannot be read, has no flow that gives a delay, or there is no such detector.
     """
-    chosen = [f"{name}={value}" for name, value in (settings or {}).items()]
+    chosen = dict(settings or {})
     if isinstance(data, (str, os.PathLike)):
         return _narrows.detect(data, None, detector, chosen, flows, min_packets)
     table = io.StringIO()

@@ -23,6 +23,8 @@ from narrows._narrows import Comparison
 
 #: How often a task is given to another worker after its worker was lost.
 TRIES = 5
+#: Tasks that a cluster is given at least, as an adaptive one asks for workers by what waits. One has some 10 kB.
+WAITING = 1000
 #: Seconds between two looks for new workers and Ctrl-C.
 LOOK = 0.5
 
@@ -125,17 +127,21 @@ def sweep(
         kept = f"; {tasks.taken} of {len(tasks)} tasks are in {out}, resume=True does the rest" if out else ""
         raise Error(f"client: the pool lost a worker and takes no more tasks{kept}", field="client") from error
     finally:
+        # Threads of this process do not see Ctrl-C.
+        tasks.stop()
         # Dask's executor is one of ours over a client that is the caller's.
         if executor is not client:
             executor.shutdown(wait=own and ended)
     return tasks.comparison()
 
 
-def _workers(executor: Executor, client: Any) -> int:
-    """How many tasks run at the same time, now."""
+def _most(executor: Executor, client: Any) -> int:
+    """How many tasks to have handed out, now: more than run at the same time."""
     if hasattr(client, "nthreads"):
-        return sum(client.nthreads().values())
-    return int(getattr(executor, "_max_workers", 0) or os.cpu_count() or 1)
+        return max(4 * sum(client.nthreads().values()), WAITING)
+    # The one of mpi4py is not known before the pool has started.
+    size = getattr(executor, "num_workers", 0) or getattr(executor, "_max_workers", 0)
+    return 2 * int(size or os.cpu_count() or 1) + 2
 
 
 def _lost(error: BaseException) -> bool:
@@ -150,17 +156,18 @@ def _drive(
     client: Any,
     progress: Callable[[int, int], object] | None,
 ) -> None:
-    """Hand out all tasks that are not done, a few more at a time than there are workers."""
+    """Hand out all tasks that are not done, some more at a time than there are workers."""
     todo = (task for task in range(len(tasks)) if not tasks.has(task))
     pending: dict[Future[str], int] = {}
     tries: dict[int, int] = {}
+    within = (tasks,) if client is None else ()
 
     def submit(task: int) -> None:
-        pending[executor.submit(_narrows.work, tasks.task(task))] = task
+        pending[executor.submit(_narrows.work, tasks.task(task), *within)] = task
 
     try:
         while True:
-            room = 2 * _workers(executor, client) + 2 - len(pending)
+            room = _most(executor, client) - len(pending)
             for _, task in zip(range(room), todo):
                 submit(task)
             if not pending:

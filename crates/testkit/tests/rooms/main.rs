@@ -66,7 +66,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     // The command comes with the wheel.
-    ("python", &["cli", "detect", "lab", "laws", "papers", "report"]),
+    ("python", &["cli", "detect", "foreign", "lab", "laws", "papers", "report"]),
     ("testkit", &["netns"]),
 ];
 
