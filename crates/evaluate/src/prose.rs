@@ -92,6 +92,17 @@ mod tests {
     }
 
     #[test]
+    fn our_laws_answer_every_question() {
+        let asked = crate::CATALOGUE.iter().filter(|one| matches!(one.make, crate::Make::Prose));
+        for criterion in asked {
+            for name in ["greno", "gcubic+xcorr"] {
+                let law = Law::new(name).unwrap();
+                assert!(law.says(criterion.section).is_some(), "{name}, {}", criterion.section);
+            }
+        }
+    }
+
+    #[test]
     fn a_law_is_known_by_its_name_with_a_detector() {
         let law = Law::new("gcubic+xcorr").unwrap();
         assert!(law.couples() && law.header.contains("gcubic"));
