@@ -28,6 +28,10 @@ impl Law {
                 "expected a law that the simulator runs, see `narrows list laws`",
             ));
         };
+        if control.system().is_some() {
+            let message = format!("sets a scenario's parameters; expected {ours}");
+            return Err(Error::input(name, message));
+        }
         let loaded = user::loaded().filter(|loaded| loaded.name() == ours.law.name());
         let header = match loaded {
             Some(loaded) => {

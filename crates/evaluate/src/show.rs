@@ -176,7 +176,7 @@ fn signed(verdict: Verdict) -> String {
 }
 
 fn verdicts(outcomes: &[Outcome]) -> Part {
-    let heads = ["criterion", "section", "keyword", "verdict", "worst cell", "mean", "limit"];
+    let heads = ["criterion", "section", "keyword", "verdict", "mean", "limit", "worst cell"];
     let line = |outcome: &Outcome| {
         let worst = outcome.worst().map_or_else(
             || outcome.line.clone(),
@@ -188,16 +188,16 @@ fn verdicts(outcomes: &[Outcome]) -> Part {
             outcome.heading.into(),
             outcome.keyword.to_string(),
             signed(outcome.verdict),
-            worst,
             rounded(outcome.mean, 2),
             limit,
+            worst,
         ]
     };
     Part::Table(Table {
         title: "Criteria".into(),
         about: "The mean is over the cells of a criterion; the worst cell stands with its one-sided interval.".into(),
         heads: heads.map(|head| (head.to_owned(), String::new())).to_vec(),
-        left: 5,
+        left: heads.len(),
         lines: outcomes.iter().map(line).collect(),
     })
 }
