@@ -14,16 +14,22 @@ use crate::{general, mixed, multipath, single, special};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Keyword {
     /// MUST, or REQUIRED.
+    #[serde(rename = "MUST")]
     Must,
     /// SHOULD.
+    #[serde(rename = "SHOULD")]
     Should,
     /// `should` without the weight of BCP 14.
-    ShouldOf,
+    #[serde(rename = "should")]
+    LowerShould,
     /// `ought to`.
+    #[serde(rename = "ought")]
     Ought,
     /// `need to`.
+    #[serde(rename = "need")]
     Need,
     /// A description without a verb of the kind.
+    #[serde(rename = "-")]
     Says,
 }
 
@@ -32,7 +38,7 @@ impl fmt::Display for Keyword {
         f.write_str(match self {
             Keyword::Must => "MUST",
             Keyword::Should => "SHOULD",
-            Keyword::ShouldOf => "should",
+            Keyword::LowerShould => "should",
             Keyword::Ought => "ought",
             Keyword::Need => "need",
             Keyword::Says => "-",
@@ -191,7 +197,7 @@ const fn none(
     }
 }
 
-use Keyword::{Must, Need, Ought, Says, Should, ShouldOf};
+use Keyword::{LowerShould, Must, Need, Ought, Says, Should};
 
 const GOODPUT: &str = "goodput that the rivals lose";
 const OWN: &str = "goodput that the law lacks";
@@ -213,7 +219,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "5.1.1",
         "loss",
-        ShouldOf,
+        LowerShould,
         ["a flow at 10 Mbit/s, 40 ms, 10 to 50 % random loss", "packets sent more"],
         HARM,
         single::loss,
@@ -221,7 +227,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "5.1.1",
         "blackout",
-        ShouldOf,
+        LowerShould,
         [
             "nothing passes for a minute, one path and two",
             "packets sent more on each path; up to 8 do not count",
@@ -232,7 +238,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "5.1.1",
         "crowd",
-        ShouldOf,
+        LowerShould,
         ["10 to 60 flows on 1 Mbit/s, 100 ms", "share dropped more"],
         HARM,
         single::thin_crowd,
@@ -240,7 +246,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "5.1.2",
         "queue",
-        ShouldOf,
+        LowerShould,
         ["a flow of one path and of two, queues of 0.5 to 20 BDP", "mean queueing delay more"],
         HARM,
         single::bufferbloat,
@@ -248,7 +254,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "5.1.3",
         "shallow",
-        ShouldOf,
+        LowerShould,
         ["1 to 16 flows of one path and of two, queues of 0.1 to 1.5 BDP", "share dropped more"],
         HARM,
         single::shallow,
@@ -256,7 +262,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "5.1.4",
         "flows",
-        ShouldOf,
+        LowerShould,
         ["2 to 100 flows of one RTT, two with RTTs 1 to 2 up to 1 to 10", "Jain's index less"],
         UNFAIR,
         single::fairness,
@@ -264,7 +270,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "5.1.4",
         "late",
-        ShouldOf,
+        LowerShould,
         ["a flow that starts 30 s later, its share 15 s after", "share less"],
         HARM,
         single::late,
@@ -272,7 +278,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "5.1.4",
         "paths",
-        ShouldOf,
+        LowerShould,
         [
             "a connection of 2 to 5 paths beside a flow of its own law, one bottleneck",
             "what either has less than two flows have",
@@ -338,7 +344,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "5.2.1",
         "deployed",
-        ShouldOf,
+        LowerShould,
         ["beside BBR v1 and v3, one path and two", GOODPUT],
         HARM,
         mixed::deployed,
@@ -402,7 +408,7 @@ pub const CATALOGUE: &[Criterion] = &[
     runs(
         "6.4",
         "wireless",
-        ShouldOf,
+        LowerShould,
         [
             "random loss of 0.1 and 1 %, an LTE trace, Wi-Fi, jitter of 30 ms; alone, beside Reno and CUBIC, one path and two",
             "goodput that the law lacks or a rival loses",
