@@ -121,8 +121,9 @@ pub fn judged(cells: &[Found], limit: f64) -> (Verdict, Option<Interval>) {
 }
 
 /// How much less this is than that, as a share of that: harm where more is better (Ware et al., HotNets 2019). At most
-/// 1, a gain at most -1; nothing where there was nothing to lose.
+/// 1, a gain at most -1; nothing where there was nothing to lose. A share of nothing is none.
 pub fn less(this: f64, that: f64) -> f64 {
+    let this = if this.is_finite() { this } else { 0.0 };
     if that > 0.0 { ((that - this) / that).max(-1.0) } else { 0.0 }
 }
 
@@ -181,6 +182,8 @@ mod tests {
         assert_eq!(less(0.0, 5.0), 1.0);
         assert_eq!(less(50.0, 5.0), -1.0);
         assert_eq!(less(1.0, 0.0), 0.0);
+        // Of a law that delivers nothing beside one that does not either.
+        assert_eq!(less(f64::NAN, 0.5), 1.0);
         assert_eq!(more(5.0, 4.0, 0.0), 0.2);
         assert_eq!(more(0.1, 0.001, 0.2), 0.0);
         assert_eq!(more(0.001, 5.0, 0.0), -1.0);
