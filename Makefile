@@ -1,7 +1,9 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels test-capture test-browser test-long fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench lint check-c clean
+.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels \
+	test-capture test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench site \
+	lint check-c clean capi install-capi
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -57,6 +59,15 @@ deb: setup setup-kernel ## the Debian package, target/debian/narrows_*.deb (inst
 test-deb: deb ## install, use and remove the package in a clean chroot (root; debootstrap and a mirror)
 	scripts/test-deb
 
+capi := $(MAKE) -C crates/laws/capi O="$(abspath $(or $(CARGO_TARGET_DIR),target)/capi)"
+
+capi: ## the laws as a C library for other stacks, target/capi; no Rust in it (docs/c-api.md)
+	$(capi) all example
+
+install-capi: ## header, libraries and narrows_cc.pc into PREFIX=/usr/local
+	$(capi) all
+	$(sudo) $(capi) install PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)"
+
 test: setup ## unit, property and scenario tests, and the model checker on a connection's shared words
 	@scripts/test
 	RUSTFLAGS="--cfg loom" cargo test --locked --target-dir target/loom -p narrows-laws --test loom
@@ -72,9 +83,13 @@ test-capture: setup ## check captures with tshark
 	@scripts/setup capture
 	cargo test --locked -p narrows-lab --test capture
 
-test-browser: setup ## pages of --report in a headless Chromium; pictures in target/browser
+test-browser: setup site ## pages of --report, and the site, in a headless Chromium; pictures in target/browser
 	@scripts/setup browser
 	cargo test --locked -p narrows --test browser -- --ignored --nocapture --test-threads 1
+
+python: setup ## the wheel of the Python package, target/wheels/narrows-*.whl, tested in an environment of its own with its notebooks
+	@scripts/setup python
+	scripts/python wheel
 
 test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
 	cargo test --locked --release -- --include-ignored
@@ -82,29 +97,29 @@ test-long: setup ## statistics: many seeds, minutes to an hour; property tests w
 		cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture && \
 		NARROWS_SOAK_MINUTES=$(SOAK) cargo test --locked -p narrows-kernel --test soak -- --ignored --nocapture; fi
 
-fidelity: setup ## the figures of docs/fidelity.md: the simulator against theory, ns-2 and ns-3
+fidelity: setup ## the figures of docs/method/fidelity.md: the simulator against theory, ns-2 and ns-3
 	scripts/fidelity
 
-detection: build ## the tables of docs/detection.md and docs/detectors-compared.md: detectors against the papers and each other (20 and 30 seeds, two good hours on two cores)
+detection: build ## the tables of docs/results/detection.md and docs/results/detectors-compared.md: detectors against the papers and each other (20 and 30 seeds, two good hours on two cores)
 	$(papers) sbd detectors --out out/detection
 
-one-flow: build ## the tables of docs/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
+one-flow: build ## the tables of docs/results/one-flow.md: what a group of paths takes, and what it costs others (5 to 20 seeds, half an hour on one idle core)
 	$(papers) one-flow --out out/one-flow
 
-lisa: build ## the tables of docs/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
+lisa: build ## the tables of docs/results/lisa.md: short transfers with linked slow start (10 seeds, half an hour on two cores)
 	$(papers) lisa --out out/lisa
 
-cmpbbr: build ## the tables of docs/bbr.md: BBR coupled, and the C-MPBBR paper (10 seeds of 120 s)
+cmpbbr: build ## the tables of docs/results/bbr.md: BBR coupled, and the C-MPBBR paper (10 seeds of 120 s)
 	$(papers) cmpbbr --out out/cmpbbr
 
-nornet: build ## the tables of docs/nornet.md: six controls over three by two providers (50 seeds of 60 s, a quarter of an hour on two idle cores)
+nornet: build ## the tables of docs/results/nornet.md: six controls over three by two providers (50 seeds of 60 s, a quarter of an hour on two idle cores)
 	$(papers) nornet --out out/nornet
 
-tr: setup ## the tables of docs/tr.md: the trend-line paper on multipath QUIC (170 s each; half an hour on two idle cores; needs Rust 1.88)
+tr: setup ## the tables of docs/results/tr.md: the trend-line paper on multipath QUIC (170 s each; half an hour on two idle cores; needs Rust 1.88)
 	cargo build --release --locked -p narrows --features quic
 	$(papers) tr --out out/tr
 
-laws: build ## the table of docs/laws.md: every law on the same networks (20 seeds, minutes)
+laws: build ## the table of docs/results/laws.md: every law on the same networks (20 seeds, minutes)
 	$(papers) laws --out out/laws
 
 bcp133: build ## the tables of docs/bcp133.md: what RFC 9743 asks, for ten controls (quick form: five seeds, minutes)
@@ -125,6 +140,10 @@ bench: setup ## ns per acknowledgement, packet-hops per second, MB of capture pe
 	cargo bench --locked -p narrows-emu
 	cargo bench --locked -p narrows-quic
 	@if scripts/setup kernel; then cargo bench --locked -p narrows-kernel; fi
+
+site: setup ## the pages as a site, searched and read offline: target/site/index.html
+	@scripts/setup site
+	scripts/site
 
 lint: setup setup-kernel ## rustfmt, clippy, clang-format, C warnings, UBSan
 	scripts/lint

@@ -1,16 +1,19 @@
 //! Compiles `src/bpf/*.bpf.c` to BPF objects in `OUT_DIR`; for each law the control, without and with
 //! detectors that decide, and its replay.
 
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use narrows_laws::{Control, Law, catalogue};
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::env;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::exit;
 
 #[path = "src/clang.rs"]
 mod clang;
 
-const OBJECTS: [&str; 5] = ["choose", "empty", "reap", "receiver", "sampler"];
+const OBJECTS: [&str; 6] = ["choose", "empty", "reap", "receiver", "sampler", "trial"];
 
 /// The law whose control benches/cost has with clocks around its decisions.
 const TIMED: &str = "gcubic";
@@ -29,6 +32,7 @@ fn main() {
     tested_c("repair");
     tested_c("ack_thinning");
     tested_c("clock");
+    tested_c("trial");
     for name in OBJECTS {
         compile(&clang, name, name, &[]).unwrap_or_else(|reason| fail(&reason));
     }
@@ -46,11 +50,12 @@ fn main() {
     let all = |source: &str| {
         let rows = Law::all().map(|law| {
             let (number, name) = (law.number(), law.name());
-            let path = format!("concat!(env!(\"OUT_DIR\"), \"/{source}-{name}.bpf.o\")");
-            format!("({number}, &Aligned(*include_bytes!({path}))),")
+            let packed = pack(&format!("{source}-{name}")).unwrap_or_else(|reason| fail(&reason));
+            let path = format!("concat!(env!(\"OUT_DIR\"), \"/{packed}\")");
+            format!("Packed::new({number}, include_bytes!({path})),")
         });
         let name = source.to_uppercase();
-        format!("static {name}: &[(u32, &Aligned<[u8]>)] = &[{}];\n", rows.collect::<String>())
+        format!("static {name}: [Packed; {}] = [{}];\n", laws.len(), rows.collect::<String>())
     };
     let path = PathBuf::from(variable("OUT_DIR")).join("objects.rs");
     let objects = clang::KINDS.map(|(kind, ..)| all(kind)).concat();
@@ -128,11 +133,35 @@ fn compile(clang: &str, source: &str, object: &str, defines: &[String]) -> Resul
     if env::var("RUSTC_WORKSPACE_WRAPPER").is_ok_and(|wrapper| wrapper.contains("clippy")) {
         return std::fs::write(&object, []).map(|()| object).map_err(|error| error.to_string());
     }
-    match clang::command(clang, &arch, headers, &source, &object, defines).status() {
-        Ok(status) if status.success() => Ok(object),
+    let mut command = clang::command(clang, &arch, headers, &source, &object, defines);
+    // The same bytes wherever they are built.
+    for (folder, name) in headers.iter().zip(["laws", "libbpf"]) {
+        command.arg(format!("-ffile-prefix-map={}={name}", folder.display()));
+    }
+    command.arg("-ffile-compilation-dir=narrows");
+    match command.status() {
+        Ok(status) if status.success() => {
+            clang::strip(clang, &object);
+            Ok(object)
+        }
         Ok(_) => Err(format!("{clang} did not compile {}", source.display())),
         Err(error) => Err(format!("{clang}: {error}")),
     }
+}
+
+/// Compresses an object of a law; returns the file's name. There are 36, of half a megabyte.
+fn pack(object: &str) -> Result<String, String> {
+    let folder = PathBuf::from(variable("OUT_DIR"));
+    let (from, to) = (format!("{object}.bpf.o"), format!("{object}.bpf.o.zz"));
+    let packed = std::fs::read(folder.join(&from)).and_then(|bytes| {
+        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(&bytes)?;
+        encoder.finish()
+    });
+    packed
+        .and_then(|packed| std::fs::write(folder.join(&to), packed))
+        .map_err(|error| format!("{from}: {error}"))?;
+    Ok(to)
 }
 
 /// The sources that compile a user's law, as text.

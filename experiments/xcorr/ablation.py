@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Takes the rules of `xcorr` out, one at a time, and makes the table `ablation` of docs/xcorr.md.
+"""Takes the rules of `xcorr` out, one at a time, and makes the table `ablation` of docs/results/xcorr.md.
 
     experiments/xcorr/ablation.py [--quick] [--out DIR]
 
@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 HOME = Path(__file__).resolve().parents[2]
-DOCUMENT = HOME / "docs/xcorr.md"
+DOCUMENT = HOME / "docs/results/xcorr.md"
 C = "crates/laws/c"
 SIGNALS = ["receiver-us", "rtt"]
 # Unseen when constants and rules were chosen.

@@ -14,7 +14,7 @@ fuzz_target!(|bytes: &[u8]| {
         Ok(source) => {
             let mut newest = 0;
             let measured = source.measure::<Error>(|told| {
-                assert!(told.now_us >= newest && told.flow < source.flows().len());
+                assert!(told.now_us >= newest && told.flow < source.recording().flows.len());
                 newest = told.now_us;
                 Ok(())
             });
@@ -22,7 +22,7 @@ fuzz_target!(|bytes: &[u8]| {
             for detector in detectors(["all"]).expect("known") {
                 let detection = Detection::new(&source, detector, &Params::default());
                 let found = detection.expect("fit").run::<Error>(&mut [], |_| Ok(()));
-                let flows = source.flows().len();
+                let flows = source.recording().flows.len();
                 let pairs = flows * flows.saturating_sub(1) / 2;
                 assert_eq!(found.expect("what was read once").verdicts.len(), pairs);
             }

@@ -15,7 +15,7 @@ fuzz_target!(|text: &str| {
         Ok(source) => {
             let mut newest = 0;
             let measured = source.measure::<Error>(|told| {
-                assert!(told.now_us >= newest && told.flow < source.flows().len());
+                assert!(told.now_us >= newest && told.flow < source.recording().flows.len());
                 newest = told.now_us;
                 Ok(())
             });

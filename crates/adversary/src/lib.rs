@@ -4,7 +4,7 @@
 //! here, and run as an ordinary scenario, whose [`text`] it is. [`judge`] runs it under a control,
 //! under the control's law uncoupled and on each path alone, and measures what the control can be
 //! [charged](Charge) with; [`search`] breeds the networks that are worst by a charge, confirms them with
-//! fresh seeds and shrinks them. `docs/adversary.md` has the method and its limits.
+//! fresh seeds and shrinks them. `docs/method/adversary.md` has the method and its limits.
 
 mod alone;
 mod charge;

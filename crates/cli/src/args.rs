@@ -11,6 +11,8 @@ pub mod kernel;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod law;
+#[cfg(test)]
+mod pages;
 #[cfg(feature = "lab")]
 pub mod papers;
 #[cfg(feature = "quic")]
@@ -158,4 +160,11 @@ pub enum What {
     /// Fields of a scenario's file, with units, defaults and examples.
     #[cfg(feature = "lab")]
     Fields,
+}
+
+/// `60` or `60s`.
+#[cfg(any(feature = "detect", feature = "kernel"))]
+fn seconds(text: &str) -> Result<u64, String> {
+    let number = text.strip_suffix('s').unwrap_or(text).parse::<u32>();
+    number.map(u64::from).map_err(|_| "expected seconds, such as 60 or 60s".into())
 }

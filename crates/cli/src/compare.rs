@@ -2,14 +2,15 @@
 
 use std::collections::HashSet;
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Algorithm, Case, Comparison, Finished, Host, HostId, Journal, Output, Plan, Point, Provenance,
-    Row, Seeds, SeriesOf, Signal, Summary, Sweep, Task, compare as run_all, detection, load, page,
-    report, rows, series, write_csv,
+    Algorithm, Case, Comparison, Edits, Finished, Host, HostId, Journal, Made, Output, Plan, Point,
+    Provenance, Row, Seeds, SeriesOf, Signal, Summary, Sweep, Task, compare as run_all, detection,
+    page, report, rows, series, write_csv,
 };
 
 use crate::args::lab::{CompareArgs, control, hosts, signals};
@@ -17,7 +18,7 @@ use crate::error::Error;
 use crate::run::{json, warn};
 use crate::size::{Size, seconds};
 use crate::terminal::show;
-use crate::{COMMIT, print, stop};
+use crate::{COMMIT, print, stop, words};
 
 /// The rows as `--json` shows them.
 #[derive(serde::Serialize)]
@@ -28,7 +29,21 @@ struct Rows<'a> {
 /// Most runs of a comparison: their summaries are kept until the end, about 10 kB each.
 const MAX_RUNS: u64 = 200_000;
 
-/// What the arguments of a comparison mean.
+/// What a comparison is asked to be of, by names.
+pub struct Asked<'a> {
+    /// The scenarios, each with its changes.
+    pub scenarios: &'a [(Made, Edits)],
+    /// Fields with several values.
+    pub sweeps: &'a [Sweep],
+    /// Congestion controls of the connection under test.
+    pub cc: &'a [String],
+    /// Delay signals.
+    pub signals: &'a [String],
+    /// Hosts.
+    pub on: &'a [String],
+}
+
+/// What a comparison is of.
 pub struct Inputs {
     hosts: Vec<&'static dyn Host>,
     ids: Vec<HostId>,
@@ -38,16 +53,31 @@ pub struct Inputs {
 }
 
 impl Inputs {
+    /// Reads the scenarios and names of the command line.
+    ///
+    /// # Errors
+    /// What is wrong of them.
+    pub(crate) fn of(args: &CompareArgs) -> Result<Inputs, Error> {
+        args.edit.load_law()?;
+        let axes = args.sweep.iter().map(|axis| axis.parse::<Sweep>());
+        let axes: Vec<Sweep> =
+            axes.collect::<Result<_, _>>().map_err(|message| Error::input("--sweep", message))?;
+        let edits = args.edit.edits()?;
+        let with = |name: &String| (Made::Named(name.clone()), edits.clone());
+        let scenarios: Vec<_> = args.scenarios.iter().map(with).collect();
+        let CompareArgs { cc, signal: signals, on, .. } = args;
+        Inputs::new(&Asked { scenarios: &scenarios, sweeps: &axes, cc, signals, on })
+    }
+
     /// Reads the scenarios and names.
     ///
     /// # Errors
     /// What is wrong of them.
-    pub fn of(args: &CompareArgs) -> Result<Inputs, Error> {
-        let hosts = hosts(&args.on)?;
-        args.edit.load_law()?;
-        let controls = controls(args)?;
-        let signals = signals(&args.signal, &controls)?;
-        let cases = cases(args)?;
+    pub fn new(asked: &Asked) -> Result<Inputs, Error> {
+        let hosts = hosts(asked.on)?;
+        let controls = controls(asked.cc)?;
+        let signals = signals(asked.signals, &controls)?;
+        let cases = cases(asked)?;
         for case in &cases {
             case.scenario.check_law_settings(&controls)?;
         }
@@ -55,37 +85,86 @@ impl Inputs {
         Ok(Inputs { hosts, ids, controls, signals, cases })
     }
 
-    /// What to run.
-    pub fn plan(&self, args: &CompareArgs) -> Plan<'_> {
-        Plan {
-            cases: &self.cases,
-            controls: &self.controls,
-            signals: &self.signals,
-            hosts: &self.ids,
-            seeds: args.seeds,
-            jobs: args.jobs,
-            series: if args.out.is_some() { args.series_of } else { SeriesOf::None },
-        }
+    /// What to run with these seeds, so many runs at a time, and whose series to keep.
+    pub fn plan(&self, seeds: Seeds, jobs: usize, series: SeriesOf) -> Plan<'_> {
+        let Inputs { ids: hosts, controls, signals, cases, .. } = self;
+        Plan { cases, controls, signals, hosts, seeds, jobs, series }
     }
 
-    /// Where the results of the plan come from, made by this command.
+    /// Where the results of the plan come from, made by `command`.
     ///
     /// # Errors
     /// This program cannot be read.
-    pub fn provenance(&self, plan: &Plan) -> Result<Provenance, Error> {
+    pub fn provenance(&self, plan: &Plan, command: &[String]) -> Result<Provenance, Error> {
         let real_time = self.hosts.iter().any(|host| host.real_time());
-        let provenance = Provenance::new("compare", plan.identity(), real_time, COMMIT);
+        let provenance = Provenance::new("compare", plan.identity(), real_time, COMMIT, command);
         Ok(provenance.of_comparison(Comparison::of(plan)?))
     }
 }
 
+/// What is to become of a comparison.
+#[derive(Clone, Copy)]
+pub struct Wanted<'a> {
+    /// The folder of its results.
+    pub out: Option<&'a Path>,
+    /// What is there already is gone on with.
+    pub resume: bool,
+    /// A page for a browser.
+    pub report: Option<&'a Path>,
+    /// However much memory and time it takes.
+    pub force: bool,
+    /// How far it is, on a terminal.
+    pub shown: bool,
+}
+
+/// What has become of it.
+pub struct Compared {
+    /// All runs.
+    pub finished: Vec<Finished>,
+    /// Their results.
+    pub results: Results,
+    /// The files that were written, for people.
+    files: String,
+}
+
+/// The plan of the arguments.
+pub(crate) fn plan_of<'a>(inputs: &'a Inputs, args: &CompareArgs) -> Result<Plan<'a>, Error> {
+    let series = if args.out.is_some() { args.series_of } else { SeriesOf::None };
+    Ok(inputs.plan(args.seeds()?, args.jobs, series))
+}
+
 /// Runs all and shows the table.
-pub fn compare(args: &CompareArgs) -> Result<(), Error> {
+pub(crate) fn compare(args: &CompareArgs) -> Result<(), Error> {
     let inputs = Inputs::of(args)?;
-    let plan = inputs.plan(args);
-    let Inputs { hosts, cases, .. } = &inputs;
+    let plan = plan_of(&inputs, args)?;
+    let provenance = inputs.provenance(&plan, words())?;
+    let wanted = Wanted {
+        out: args.out.as_deref(),
+        resume: args.resume,
+        report: args.report.as_deref(),
+        force: args.force,
+        shown: true,
+    };
+    let made = make(&inputs, plan, &provenance, wanted, &stop::on_signal, &|_| ())?;
+    made.results.show(args, &made.files)
+}
+
+/// Runs all of the plan, `done` each, and writes what is wanted.
+///
+/// # Errors
+/// What is wrong of the plan, in a run, or with a file; [`narrows_lab::Error::Interrupted`] once the flag of
+/// `stop` is set, which is asked for before the first file is made.
+pub fn make(
+    inputs: &Inputs,
+    plan: Plan,
+    provenance: &Provenance,
+    wanted: Wanted,
+    stop: &dyn Fn() -> Result<Arc<AtomicBool>, Error>,
+    done: &(dyn Fn(&Finished) + Sync),
+) -> Result<Compared, Error> {
+    let Inputs { hosts, cases, .. } = inputs;
     let rows_each: usize = plan.controls.iter().map(|&of| plan.signals_of(of).count()).sum();
-    let times = rows_each as u64 * args.seeds.count();
+    let times = rows_each as u64 * plan.seeds.count();
     let runs = cases.len() as u64 * hosts.len() as u64 * times;
     if runs > MAX_RUNS {
         let message = format!("{runs} runs are too many at once; expected at most {MAX_RUNS}");
@@ -99,49 +178,48 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
             return Err(Error::input("--sweep", message));
         }
     }
-    let provenance = inputs.provenance(&plan)?;
-    let finished = match &args.out {
-        Some(folder) if args.resume => provenance.finished(folder)?,
+    let finished = match wanted.out {
+        Some(folder) if wanted.resume => provenance.finished(folder)?,
         _ => None,
     };
-    let left = args.seeds.count() - finished.map_or(0, Seeds::count);
+    let left = plan.seeds.count() - finished.map_or(0, Seeds::count);
     let scenarios = || cases.iter().map(|case| &case.scenario);
-    let size = Size::of(scenarios(), hosts, rows_each as u64 * left, args.jobs);
+    let size = Size::of(scenarios(), hosts, rows_each as u64 * left, plan.jobs);
     let kept = match plan.series {
         SeriesOf::All => left,
         SeriesOf::First => 1,
         SeriesOf::None => 0,
     };
     let kept = rows_each as u64 * hosts.len() as u64 * kept;
-    size.with_series(scenarios(), kept).check(args.force)?;
+    size.with_series(scenarios(), kept).check(wanted.force)?;
     for one in cases.chunk_by(|a, b| a.scenario.name == b.scenario.name) {
         warn(&one[0].scenario);
     }
     // Before the folder is created, which Ctrl-C removes again.
-    let stop = stop::on_signal()?;
+    let stop = stop()?;
     let mut before = Vec::new();
-    let open = |folder: &PathBuf| -> Result<Output, Error> {
+    let open = |folder: &Path| -> Result<Output, Error> {
         match finished {
             Some(seeds) => before = finished_in(folder, &plan, seeds)?,
-            None if args.resume => {}
-            None => return Ok(Output::of(folder, &provenance)?),
+            None if wanted.resume => {}
+            None => return Ok(Output::of(folder, provenance)?),
         }
-        Ok(Output::onto(folder, &provenance)?)
+        Ok(Output::onto(folder, provenance)?)
     };
-    let output = args.out.as_ref().map(open).transpose()?;
-    let page_file = args.report.as_deref().map(page::PageFile::new).transpose()?;
-    let journal = |output: &Output| Journal::open(output.target(), &plan, args.resume);
+    let output = wanted.out.map(open).transpose()?;
+    let page_file = wanted.report.map(page::PageFile::new).transpose()?;
+    let journal = |output: &Output| Journal::open(output.target(), &plan, wanted.resume);
     let mut journal = output.as_ref().map(journal).transpose()?;
     let there: HashSet<Task> = before.iter().map(Finished::task).collect();
     journal.iter_mut().for_each(|journal| journal.also(std::mem::take(&mut before)));
-    let finished = run_shown(plan, hosts, times, journal.as_ref(), &stop)?;
+    let finished = run_shown(plan, hosts, times, journal.as_ref(), &stop, wanted.shown, done)?;
     let results = Results::of(&plan, &finished)?;
-    let mut more = String::new();
-    if let (Some(file), Some(path)) = (page_file, &args.report) {
-        file.write(&page::compare(&provenance, &plan, &rows(&plan, &finished), &finished))?;
-        more = format!("\nPage for a browser: {}\n", path.display());
+    let mut files = String::new();
+    if let (Some(file), Some(path)) = (page_file, wanted.report) {
+        file.write(&page::compare(provenance, &plan, &results.rows, &finished))?;
+        files = format!("\nPage for a browser: {}\n", path.display());
     }
-    let Some(mut output) = output else { return results.show(args, &more) };
+    let Some(mut output) = output else { return Ok(Compared { finished, results, files }) };
     results.write(&mut output)?;
     for run in finished.iter().filter(|run| !there.contains(&run.task())) {
         write_run(&mut output, &stem(&plan, &run.task()), run)?;
@@ -150,17 +228,22 @@ pub fn compare(args: &CompareArgs) -> Result<(), Error> {
     for task in there.iter().filter(|task| !plan.series.keeps(task.seed, plan.seeds)) {
         output.remove(&format!("{}.csv", stem(&plan, task)));
     }
-    let files = files(args, &plan, &output, &finished);
+    files = written(&plan, &output, &finished) + &files;
     output.commit()?;
     journal.map_or(Ok(()), Journal::remove)?;
-    results.show(args, &(files + &more))
+    Ok(Compared { finished, results, files })
 }
 
 /// The results of a comparison, in each of their forms.
 pub struct Results {
-    report: String,
-    json: String,
-    csv: Vec<u8>,
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// For people.
+    pub report: String,
+    /// `rows.json`.
+    pub json: String,
+    /// `rows.csv`.
+    pub csv: Vec<u8>,
 }
 
 impl Results {
@@ -169,10 +252,17 @@ impl Results {
     /// # Errors
     /// None in practice: they are written to memory.
     pub fn of(plan: &Plan, finished: &[Finished]) -> Result<Results, Error> {
-        let rows = rows(plan, finished);
+        Results::of_rows(plan.cases, rows(plan, finished))
+    }
+
+    /// The same of rows that are made.
+    ///
+    /// # Errors
+    /// As of [`Results::of`].
+    pub fn of_rows(cases: &[Case], rows: Vec<Row>) -> Result<Results, Error> {
         let mut csv = Vec::new();
         write_csv(&rows, &mut csv).map_err(narrows_lab::Error::io("rows.csv".as_ref(), "write"))?;
-        Ok(Results { report: report(plan.cases, &rows), json: json(&Rows { rows: &rows }), csv })
+        Ok(Results { report: report(cases, &rows), json: json(&Rows { rows: &rows }), csv, rows })
     }
 
     /// Writes all forms.
@@ -210,7 +300,11 @@ impl Results {
 ///
 /// # Errors
 /// A file is there and cannot be read.
-pub fn finished_in(folder: &Path, plan: &Plan, seeds: Seeds) -> Result<Vec<Finished>, Error> {
+pub(crate) fn finished_in(
+    folder: &Path,
+    plan: &Plan,
+    seeds: Seeds,
+) -> Result<Vec<Finished>, Error> {
     let mut all = Vec::new();
     for task in plan.tasks() {
         let path = |extension| folder.join(format!("{}.{extension}", stem(plan, &task)));
@@ -238,9 +332,9 @@ pub fn finished_in(folder: &Path, plan: &Plan, seeds: Seeds) -> Result<Vec<Finis
 }
 
 /// Each once.
-fn controls(args: &CompareArgs) -> Result<Vec<Algorithm>, Error> {
+fn controls(names: &[String]) -> Result<Vec<Algorithm>, Error> {
     let mut controls = Vec::new();
-    for name in &args.cc {
+    for name in names {
         let control = control(name)?;
         if controls.contains(&control) {
             return Err(Error::input("--cc", format!("{} is named twice", name.trim())));
@@ -257,13 +351,15 @@ fn run_shown(
     times: u64,
     journal: Option<&Journal>,
     stop: &AtomicBool,
+    shown: bool,
+    also: &(dyn Fn(&Finished) + Sync),
 ) -> Result<Vec<Finished>, narrows_lab::Error> {
     let runs = plan.cases.len() as u64 * hosts.len() as u64 * times;
     let weight = |host: &dyn Host, case: &Case| (1.0 + 1e3 * seconds(host, &case.scenario)) as u64;
     let all = hosts
         .iter()
         .flat_map(|&host| plan.cases.iter().map(move |case| times * weight(host, case)));
-    let bar = progress(all.sum());
+    let bar = if shown { progress(all.sum()) } else { ProgressBar::hidden() };
     show(&bar, &format!("0/{runs}"));
     let count = AtomicU64::new(0);
     let done = |run: &Finished| {
@@ -271,6 +367,7 @@ fn run_shown(
         show(&bar, &format!("{count}/{runs}"));
         let host = hosts.iter().find(|host| host.id() == run.summary.host);
         bar.inc(host.map_or(0, |&host| weight(host, &plan.cases[run.case])));
+        also(run);
     };
     let finished = run_all(plan, journal, stop, &done);
     bar.finish_and_clear();
@@ -281,17 +378,17 @@ fn run_shown(
 }
 
 /// The scenarios, in a sweep once per point.
-fn cases(args: &CompareArgs) -> Result<Vec<Case>, Error> {
-    let edits = args.edit.edits()?;
-    let points = points(args)?;
+fn cases(asked: &Asked) -> Result<Vec<Case>, Error> {
+    let points = points(asked.scenarios.len(), asked.sweeps)?;
     let mut cases: Vec<Case> = Vec::new();
-    for name in &args.scenarios {
+    let mut seen = HashSet::new();
+    for (made, edits) in asked.scenarios {
         for set in &points {
             let mut edits = edits.clone();
             edits.set.extend(set.iter().map(|point| (point.field.clone(), point.value.clone())));
-            let scenario = load(name, &edits).map_err(|error| of_sweep(error, set))?;
-            let same = |other: &Case| other.scenario.name == scenario.name && other.set == *set;
-            if cases.iter().any(same) {
+            let scenario = made.load(&edits).map_err(|error| of_sweep(error, set))?;
+            let values: Vec<&str> = set.iter().map(|point| point.value.as_str()).collect();
+            if !seen.insert((scenario.name.clone(), values)) {
                 let message = "two scenarios of this name; their results would be merged";
                 return Err(Error::input(&scenario.name, message));
             }
@@ -301,11 +398,8 @@ fn cases(args: &CompareArgs) -> Result<Vec<Case>, Error> {
     Ok(cases)
 }
 
-/// All points of the sweep, the last axis the fastest; without axes one point.
-fn points(args: &CompareArgs) -> Result<Vec<Vec<Point>>, Error> {
-    let axes = args.sweep.iter().map(|axis| axis.parse::<Sweep>());
-    let axes: Vec<Sweep> =
-        axes.collect::<Result<_, _>>().map_err(|message| Error::input("--sweep", message))?;
+/// All points of the sweep of some scenarios, the last axis the fastest; without axes one point.
+fn points(scenarios: usize, axes: &[Sweep]) -> Result<Vec<Vec<Point>>, Error> {
     for (index, axis) in axes.iter().enumerate() {
         if axes[..index].iter().any(|other| other.field == axis.field) {
             let message = "is swept twice; one --sweep has all values of a field";
@@ -313,13 +407,13 @@ fn points(args: &CompareArgs) -> Result<Vec<Vec<Point>>, Error> {
         }
     }
     let sizes = axes.iter().map(|axis| axis.values.len() as u64);
-    let count = sizes.fold(args.scenarios.len() as u64, u64::saturating_mul);
+    let count = sizes.fold(scenarios as u64, u64::saturating_mul);
     if count > MAX_RUNS {
         let message = format!("{count} points are too many; expected at most {MAX_RUNS}");
         return Err(Error::input("--sweep", message));
     }
     let mut points = vec![Vec::new()];
-    for Sweep { field, values } in &axes {
+    for Sweep { field, values } in axes {
         let with = |point: &Vec<Point>| {
             let point = point.clone();
             let with = move |value: &String| {
@@ -370,7 +464,7 @@ fn write_run(output: &mut Output, stem: &str, run: &Finished) -> Result<(), narr
 }
 
 /// The path of a run's files without extension, unique in a comparison.
-pub fn stem(plan: &Plan, task: &Task) -> String {
+pub(crate) fn stem(plan: &Plan, task: &Task) -> String {
     let case = &plan.cases[task.case];
     let mut stem = format!("runs/{}", case.scenario.name);
     for point in &case.set {
@@ -395,10 +489,10 @@ pub fn stem(plan: &Plan, task: &Task) -> String {
 }
 
 /// What is in the folder of results.
-fn files(args: &CompareArgs, plan: &Plan, output: &Output, finished: &[Finished]) -> String {
+fn written(plan: &Plan, output: &Output, finished: &[Finished]) -> String {
     let part = |there: bool, name: &'static str| if there { name } else { "" };
     let below = [
-        "/FIELD=VALUE".repeat(args.sweep.len()),
+        "/FIELD=VALUE".repeat(plan.cases[0].set.len()),
         part(plan.hosts != [HostId::SIM], "/HOST").into(),
         "/CC".into(),
         part(!plan.signals.is_empty(), "/SIGNAL").into(),
@@ -430,7 +524,7 @@ fn files(args: &CompareArgs, plan: &Plan, output: &Output, finished: &[Finished]
 
 /// Three suggested commands.
 fn next_steps(args: &CompareArgs) -> String {
-    let narrows = std::env::args().next().unwrap_or_else(|| "narrows".into());
+    let narrows = words().first().map_or("narrows", String::as_str);
     let (scenario, cc) = (&args.scenarios[0], args.cc[args.cc.len() - 1].trim());
     let other = args.on.iter().map(|host| host.trim()).rfind(|&host| host != "sim");
     let mut options = other.map_or_else(String::new, |host| format!(" --on {host}"));
@@ -455,7 +549,7 @@ fn next_steps(args: &CompareArgs) -> String {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use narrows_lab::{Edits, Job, Run, host, run};
+    use narrows_lab::{Edits, Job, Run, host, load, run};
 
     use super::*;
 
@@ -519,7 +613,7 @@ mod tests {
                 panic!("{line}")
             };
             let hosts = hosts(&args.on).unwrap();
-            for case in cases(&args).unwrap() {
+            for case in Inputs::of(&args).unwrap().cases {
                 for (host, cc) in
                     hosts.iter().flat_map(|host| args.cc.iter().map(move |cc| (host, cc)))
                 {

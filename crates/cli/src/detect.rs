@@ -1,28 +1,67 @@
 //! `narrows detect`.
 
+mod stream;
+
+use std::io;
 use std::path::PathBuf;
 
 use narrows_detect::{
-    Detection, Input, Json, Limits, Plot, Report, Sheet, Source, Times, Watch, detectors, text,
+    Detection, Input, Json, Limits, Plot, Report, Sheet, Source, Times, Watch, begin, detectors,
+    text,
 };
+use narrows_laws::{Detector, Params};
 
 use crate::args::detect::DetectArgs;
 use crate::error::Error;
-use crate::{print, set};
+use crate::{print, set, words};
 
-/// Reports which flows of a file share a bottleneck.
+/// What errors call it.
+const STDIN: &str = "standard input";
+
+/// Reports which flows of a capture or a table share a bottleneck.
 pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     let detectors = detectors(args.detector.iter().map(String::as_str))
         .map_err(|message| Error::input("--detector", message))?;
     let params = set::params(&args.set)?;
-    let losses = args.losses.as_deref().map(Input::file);
-    let input = match args.file.to_str() {
-        Some("-") => Input::stdin()?,
-        _ => Input::file(&args.file),
-    };
     let limits = Limits { flows: args.flows.into(), packets: args.min_packets, at: args.at };
+    if let Some(interface) = &args.interface {
+        return stream::interface(interface, args, only(&detectors)?, &params, limits);
+    }
+    let path = args.file.as_deref().unwrap_or("-".as_ref());
+    let input = if path == "-" {
+        let (is_capture, from) = begin(io::stdin())
+            .map_err(|error| Error::input(STDIN, format!("cannot read: {error}")))?;
+        // For these it has to be read more than once.
+        let whole = detectors.len() > 1 || args.plot.is_some() || args.report.is_some();
+        if is_capture && !whole && args.losses.is_none() {
+            return stream::read(STDIN, from, args.json, detectors[0], &params, limits);
+        }
+        Input::kept(STDIN, from)?
+    } else {
+        Input::file(path)
+    };
+    file(args, input, &detectors, &params, limits)
+}
+
+/// The detector, if it is one.
+fn only(detectors: &[Detector]) -> Result<Detector, Error> {
+    match detectors {
+        [one] => Ok(*one),
+        _ => Err(Error::input("--detector", "expected one detector, as an interface is read once")),
+    }
+}
+
+/// A file, which is read more than once.
+fn file(
+    args: &DetectArgs,
+    input: Input,
+    detectors: &[Detector],
+    params: &Params,
+    limits: Limits,
+) -> Result<(), Error> {
+    let losses = args.losses.as_deref().map(Input::file);
     let source = Source::open(input, losses, limits)?;
-    for note in source.notes() {
+    for note in &source.recording().notes {
         crate::note(&format!("narrows: {note}"));
     }
     let mut plot = args.plot.as_deref().map(|path| Plot::new(path, &source)).transpose()?;
@@ -31,7 +70,7 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     let mut reports = Vec::new();
     let several = detectors.len() > 1;
     for (place, &detector) in detectors.iter().enumerate() {
-        let detection = Detection::new(&source, detector, &params)?;
+        let detection = Detection::new(&source, detector, params)?;
         // Of the first: by its groups flows are coloured.
         let mut watching: Vec<&mut dyn Watch> = Vec::new();
         if place == 0 {
@@ -39,7 +78,7 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
             watching.extend(sheet.as_mut().map(|sheet| sheet as &mut dyn Watch));
         }
         if args.json {
-            let (mut json, begin) = Json::begin(&source, detector);
+            let (mut json, begin) = Json::begin(source.recording(), detector);
             if several {
                 print(if place == 0 { "[" } else { "," })?;
             }
@@ -54,16 +93,14 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
                 Ok(())
             })?;
             sheet.iter_mut().filter(|_| place == 0).for_each(|sheet| sheet.found(&found));
-            reports.push(Report::new(&source, detector, &params, times, found));
+            reports.push(Report::new(source.recording(), detector, params, times, found));
         }
     }
     if !args.json {
-        print(&text(&source, &reports))?;
+        print(&text(source.recording(), &reports))?;
     } else if several {
         print("]\n")?;
     }
-    let arguments: Vec<String> =
-        std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    sheet.map_or(Ok(()), |sheet| sheet.finish(&source, &arguments))?;
+    sheet.map_or(Ok(()), |sheet| sheet.finish(&source, &words()[1..]))?;
     plot.map_or(Ok(()), |plot| Ok(plot.finish()?))
 }

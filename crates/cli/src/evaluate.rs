@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::papers::{progress, rewrite};
 use crate::run::json;
 use crate::terminal::show;
-use crate::{COMMIT, print, stop};
+use crate::{COMMIT, print, stop, words};
 
 /// A law with its outcomes, as `--json` prints it.
 #[derive(serde::Serialize)]
@@ -91,7 +91,7 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
         rewrite(docs, PAGE, &written(docs, &tables)?)?;
     }
     if let Some(file) = file {
-        let provenance = Provenance::new("evaluate", String::new(), false, COMMIT);
+        let provenance = Provenance::new("evaluate", String::new(), false, COMMIT, words());
         let facts = facts(args, &provenance);
         file.write(&page_of(&found, provenance.command_line(), facts))?;
     }

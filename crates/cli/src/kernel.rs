@@ -5,6 +5,7 @@ mod check;
 mod export;
 mod receiver;
 mod status;
+mod trial;
 mod watch;
 
 use std::fmt::Write;
@@ -39,6 +40,7 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
         Command::Advise(args) => advise::advise(args),
         Command::Receiver(args) => receiver::receiver(args),
         Command::Export(args) => export::export(args),
+        Command::Trial(args) => trial::trial(args),
         Command::Load { names, set, signal, boot } => {
             let controls = controls(names)?;
             for &control in &controls {
@@ -252,6 +254,9 @@ fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
         let mut text = String::new();
         let done = admin.unload(&name)?;
         // Writing to a string cannot fail.
+        if done.trial {
+            let _ = writeln!(text, "trial: ended");
+        }
         for (place, undone) in &done.uses {
             let _ = writeln!(text, "{place}: {}", show(undone));
         }

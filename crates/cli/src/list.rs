@@ -16,7 +16,7 @@ use crate::print;
 
 /// Lists `what`, or everything but the fields of scenarios, of which `table` names a table; as JSON if `json`
 /// is set.
-pub fn list(what: Option<What>, table: Option<&str>, json: bool) -> Result<(), Error> {
+pub(crate) fn list(what: Option<What>, table: Option<&str>, json: bool) -> Result<(), Error> {
     #[cfg(feature = "lab")]
     if what == Some(What::Fields) {
         let tables = tables(table)?;
@@ -28,6 +28,16 @@ pub fn list(what: Option<What>, table: Option<&str>, json: bool) -> Result<(), E
     if let Some(table) = table {
         return Err(Error::input(table, "only fields have tables: `narrows list fields TABLE`"));
     }
+    let (text, all) = listed(what)?;
+    if json { print_json(&Value::Object(all)) } else { print(&text) }
+}
+
+/// What there is of `what`, or of everything but the fields of scenarios: for people, and by its name a list of
+/// objects.
+///
+/// # Errors
+/// None in practice: shipped scenarios can be read.
+pub fn listed(what: Option<What>) -> Result<(String, Map<String, Value>), Error> {
     let mut text = String::new();
     let mut all = Map::new();
     let shows = |part| what.is_none() || what == Some(part);
@@ -73,7 +83,7 @@ pub fn list(what: Option<What>, table: Option<&str>, json: bool) -> Result<(), E
         let title = "metrics (keys of summary.json; those of test are in tables and rows)";
         section(What::Metrics, title, &keys());
     }
-    if json { print_json(&Value::Object(all)) } else { print(&text) }
+    Ok((text, all))
 }
 
 /// A name and lines about it, and the same as JSON.

@@ -10,7 +10,7 @@ use narrows_lab::{Comparison, Journal, Output, Provenance, Seeds};
 
 use crate::args::lab::MergeArgs;
 use crate::args::{Args, Command};
-use crate::compare::{Inputs, Results, finished_in, stem};
+use crate::compare::{Inputs, Results, finished_in, plan_of, stem};
 use crate::error::Error;
 
 /// Results of a comparison.
@@ -44,6 +44,11 @@ pub fn merge(args: &MergeArgs) -> Result<(), Error> {
     let parts = args.folders.iter().map(|folder| Part::of(folder));
     let mut parts: Vec<Part> = parts.collect::<Result<_, _>>()?;
     parts.sort_by_key(|part| part.comparison.seeds.first());
+    // A part that was made twice is the same, but in real time.
+    parts.dedup_by(|part, before| {
+        let differs = part.provenance.differs(&before.provenance).is_some();
+        part.comparison.seeds == before.comparison.seeds && !differs && !part.provenance.real_time()
+    });
     let first = &parts[0];
     let mut seeds = first.comparison.seeds;
     for (before, part) in parts.iter().zip(&parts[1..]) {
@@ -62,8 +67,8 @@ pub fn merge(args: &MergeArgs) -> Result<(), Error> {
         return Err(first.wrong("its command cannot be read again"));
     };
     let inputs = Inputs::of(&compared)?;
-    let plan = inputs.plan(&compared);
-    let provenance = inputs.provenance(&plan)?.like(&first.provenance, command);
+    let plan = plan_of(&inputs, &compared)?;
+    let provenance = inputs.provenance(&plan, &command)?.like(&first.provenance);
     if let Some(what) = provenance.differs(&first.provenance) {
         return Err(first.wrong(format!("cannot be made again here: {what}")));
     }
@@ -102,9 +107,11 @@ fn again(command: &[String], seeds: Seeds, out: &Path) -> Vec<String> {
     let mut again = Vec::new();
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--seeds" | "--out" => drop(words.next()),
+            "--seeds" | "--shard" | "--out" => drop(words.next()),
             "--resume" => {}
-            word if ["--seeds=", "--out="].iter().any(|option| word.starts_with(option)) => {}
+            word if ["--seeds=", "--shard=", "--out="]
+                .iter()
+                .any(|option| word.starts_with(option)) => {}
             _ => again.push(word.clone()),
         }
     }

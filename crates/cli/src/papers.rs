@@ -17,7 +17,7 @@ use crate::args::papers::PapersArgs;
 use crate::error::Error;
 use crate::run::json;
 use crate::terminal::show;
-use crate::{COMMIT, print, stop};
+use crate::{COMMIT, print, stop, words};
 
 /// A table that was made, as `--json` prints it.
 #[derive(serde::Serialize)]
@@ -97,7 +97,7 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
             .zip(&made)
             .map(|((paper, table), one)| (*paper, *table, &one.grid))
             .collect();
-        let provenance = Provenance::new("papers", String::new(), false, COMMIT);
+        let provenance = Provenance::new("papers", String::new(), false, COMMIT, words());
         let facts = facts(args, &provenance);
         file.write(&page_of(&tables, provenance.command_line(), facts))?;
     }

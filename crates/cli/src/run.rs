@@ -8,14 +8,60 @@ use narrows_lab::{
     describe, detection, load, page, run as run_on, series, sha256, summary_table,
 };
 
+#[cfg(feature = "parquet")]
+use narrows_lab::tables;
+
 use crate::args::lab::{RunArgs, Series, control, hosts, signals};
 use crate::error::Error;
 use crate::size::{Size, seconds};
 use crate::terminal::show;
-use crate::{COMMIT, print, stop};
+use crate::{COMMIT, print, stop, words};
+
+/// A scenario under the control, and with the delay signal, that are asked for.
+pub struct Asked {
+    /// With what they set.
+    pub scenario: Scenario,
+    /// The control in place of the scenario's.
+    pub control: Option<Algorithm>,
+    /// That of the connection under test.
+    pub under_test: Option<Algorithm>,
+}
+
+impl Asked {
+    /// Reads the names.
+    ///
+    /// # Errors
+    /// What is wrong of them, or does not fit the scenario.
+    pub fn of(
+        mut scenario: Scenario,
+        cc: Option<&str>,
+        signal: Option<&str>,
+    ) -> Result<Asked, Error> {
+        let control = cc.map(control).transpose()?;
+        if control.is_some() && scenario.test.is_none() {
+            let message =
+                "no flow of this scenario is under test; expected a field test = \"FLOW\"";
+            return Err(Error::input("--cc", message));
+        }
+        if let Some(system) = control.and_then(Algorithm::system) {
+            scenario.adopt(system, "--cc")?;
+        }
+        let under_test = match scenario.test {
+            Some(test) => control.or(scenario.flows[test].control),
+            None => None,
+        };
+        let signal: Vec<String> = signal.iter().map(|&name| name.into()).collect();
+        for signal in signals(&signal, under_test.as_slice())? {
+            scenario.set_signal(signal);
+        }
+        under_test.map_or(Ok(()), |control| scenario.check_passive(control))?;
+        scenario.check_law_settings(control.as_slice())?;
+        Ok(Asked { scenario, control, under_test })
+    }
+}
 
 /// Runs one scenario once.
-pub fn run(args: &RunArgs) -> Result<(), Error> {
+pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     let host = hosts(std::slice::from_ref(&args.on))?[0];
     if cfg!(not(feature = "parquet")) && args.series == Series::Parquet {
         let message =
@@ -23,20 +69,9 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
         return Err(Error::input("--series parquet", message));
     }
     args.edit.load_law()?;
-    let mut scenario = load(&args.scenario, &args.edit.edits()?)?;
-    let control = args.cc.as_deref().map(control).transpose()?;
-    if control.is_some() && scenario.test.is_none() {
-        let message = "no flow of this scenario is under test; expected a field test = \"FLOW\"";
-        return Err(Error::input("--cc", message));
-    }
-    if let Some(system) = control.and_then(Algorithm::system) {
-        scenario.adopt(system, "--cc")?;
-    }
-    let under_test = control.or_else(|| scenario.flows[scenario.test?].control);
-    let signal = signals(args.signal.as_slice(), under_test.as_slice())?;
-    signal.into_iter().for_each(|signal| scenario.set_signal(signal));
-    under_test.map_or(Ok(()), |control| scenario.check_passive(control))?;
-    scenario.check_law_settings(control.as_slice())?;
+    let scenario = load(&args.scenario, &args.edit.edits()?)?;
+    let asked = Asked::of(scenario, args.cc.as_deref(), args.signal.as_deref())?;
+    let Asked { mut scenario, control, under_test } = asked;
     let app = args.app.clone().map(|client| App { client, server: args.serve.clone() });
     for (option, program) in [("app", &args.app), ("serve", &args.serve)] {
         scenario.settings.extend(program.clone().map(|program| (option.into(), program)));
@@ -53,7 +88,7 @@ pub fn run(args: &RunArgs) -> Result<(), Error> {
     Size::of([&scenario], &[host], 1, 1).check(args.force)?;
     let setup = Setup::of(&scenario);
     let results = sha256(&(&setup, under_test, host.id(), seed));
-    let provenance = Provenance::new("run", results, host.real_time(), COMMIT);
+    let provenance = Provenance::new("run", results, host.real_time(), COMMIT, words());
     let of = |folder| Output::of(folder, &provenance);
     let output = args.out.as_deref().map(of).transpose()?;
     let mut pcap = args.pcap.as_deref().map(of).transpose()?;
@@ -118,7 +153,8 @@ fn write_series(
         #[cfg(feature = "parquet")]
         Series::Parquet => {
             let mut bytes = Vec::new();
-            let written = series::write_parquet(&run.series, &mut bytes);
+            let table = tables::series(&run.series)?;
+            let written = tables::write_parquet(&table, &mut bytes);
             output.write("series.parquet", |to| written.and_then(|()| to.write_all(&bytes)))?;
             Ok("series.parquet")
         }
@@ -126,7 +162,7 @@ fn write_series(
 }
 
 /// Says what is most likely not meant, on standard error.
-pub fn warn(scenario: &Scenario) {
+pub(crate) fn warn(scenario: &Scenario) {
     for warning in scenario.warnings() {
         // Nothing to report to if standard error is closed.
         crate::note(&format!("narrows: {}: {warning}", scenario.name));
@@ -148,7 +184,7 @@ fn progress(estimate_s: f64) -> ProgressBar {
 }
 
 /// A value as JSON for files and people.
-pub fn json(value: &impl serde::Serialize) -> String {
+pub(crate) fn json(value: &impl serde::Serialize) -> String {
     // Only maps with keys other than strings fail, and results have none.
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }

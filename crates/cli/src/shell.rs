@@ -18,7 +18,7 @@ use crate::args::shell::ShellArgs;
 use crate::error::Error;
 use crate::stop::{self, Signals};
 use crate::terminal::note;
-use crate::{COMMIT, print};
+use crate::{COMMIT, print, words};
 
 /// The seed of the network.
 const SEED: u64 = 1;
@@ -36,7 +36,7 @@ pub fn shell(args: &ShellArgs) -> Result<u8, Error> {
     let scenario = alone(load(&args.scenario, &args.edit.edits()?)?)?;
     let control = args.cc.as_deref().map(control).transpose()?;
     let results = sha256(&(Setup::of(&scenario), control, &args.host));
-    let provenance = Provenance::new("shell", results, true, COMMIT);
+    let provenance = Provenance::new("shell", results, true, COMMIT, words());
     let of = |folder| Output::of(folder, &provenance);
     let mut pcap = args.pcap.as_deref().map(of).transpose()?;
     let request = |output| CaptureRequest { names: &[], snaplen: args.snaplen, output };

@@ -3,8 +3,10 @@
 #![cfg(all(feature = "detect", feature = "lab"))]
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -456,4 +458,116 @@ fn each_packet_twice_is_as_each_packet_once() {
         assert_eq!(verdicts(&twice), ["shared"], "{host}");
         assert_eq!(twice, of(format!("once-{host}.pcap.gz")), "{host}");
     }
+}
+
+/// A capture of scripts/record-downloads as tcpdump wrote it.
+fn plain(name: &str) -> Vec<u8> {
+    Command::new("gunzip").args(["-c", &capture(name)]).output().unwrap().stdout
+}
+
+/// `narrows detect` with its standard input and output open.
+fn piped(args: &[&str]) -> Child {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    command.arg("detect").args(args).stdin(Stdio::piped());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn interrupt(child: &Child) {
+    let pid = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+}
+
+#[test]
+fn what_comes_is_answered_while_it_comes() {
+    let capture = plain("cubic-shared");
+    let (most, rest) = capture.split_at(capture.len() / 2);
+    let mut child = piped(&["-", "--json"]);
+    let mut stdin = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || serde_json::from_str::<Value>(&lines.next().unwrap().unwrap()).unwrap();
+    stdin.write_all(most).unwrap();
+    stdin.flush().unwrap();
+    // The rest is not there yet.
+    let mut flows = Vec::new();
+    let shared = loop {
+        let line = next();
+        flows.extend(line["joined"].as_str().map(str::to_owned));
+        if line["groups"][0].as_array().is_some_and(|group| group.len() == 2) {
+            break line;
+        }
+    };
+    assert_eq!(flows.len(), 2);
+    assert!(shared["t_s"].as_f64().unwrap() < 20.0, "{shared}");
+    stdin.write_all(rest).unwrap();
+    drop(stdin);
+    let mut line = next();
+    while line["verdicts"].is_null() {
+        line = next();
+    }
+    assert_eq!(line["verdicts"][0]["verdict"], "shared");
+    assert_eq!(line["traffic"].as_array().unwrap().len(), 2);
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn ctrl_c_ends_what_comes_with_the_answer() {
+    let mut child = piped(&["-"]);
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&plain("bbr-shared")).unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let told = |line: std::io::Result<String>| line.unwrap().ends_with("  #1+#2");
+    assert!(lines.by_ref().any(told));
+    interrupt(&child);
+    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    assert!(rest.iter().any(|line| line == "The 2 flows share a bottleneck."), "{rest:?}");
+    assert!(child.wait().unwrap().success());
+    drop(stdin);
+}
+
+/// With a tcpdump of ours, which has a capture in place of an interface.
+#[test]
+fn an_interface_is_captured_until_the_end_of_the_time_and_drops_are_said() {
+    let home = tempfile::tempdir().unwrap();
+    fs::write(home.path().join("capture"), plain("cubic-separate")).unwrap();
+    let program = home.path().join("tcpdump");
+    let script = "#!/bin/sh\n\
+        cd \"$(dirname \"$0\")\" || exit\n\
+        echo \"$@\" > arguments\n\
+        [ \"$2\" = nr0 ] || { echo \"tcpdump: $2: No such device exists\" >&2; exit 1; }\n\
+        trap 'echo 12 packets dropped by kernel >&2; exit 0' INT\n\
+        /bin/cat capture\n\
+        while :; do /bin/sleep 0.05; done\n";
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let detect = |args: &[&str], path: &Path| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+        let path = format!("{}:/usr/bin:/bin", path.display());
+        command.arg("detect").args(args).env("PATH", path).output().unwrap()
+    };
+    let arguments = ["-i", "nr0", "--for", "2s", "--filter", "tcp port 5201"];
+    let output = detect(&arguments, home.path());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    assert!(text.contains("The 2 flows have separate bottlenecks."), "{text}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "narrows: nr0: 12 packets dropped by kernel\n");
+    let given = fs::read_to_string(home.path().join("arguments")).unwrap();
+    assert_eq!(given, "-i nr0 -s 160 -U -w - -- tcp port 5201\n");
+    // It ends on its own: what was found until then is not lost.
+    let ends =
+        script.replace("while :; do /bin/sleep 0.05; done", "echo nr0: it went down >&2; exit 1");
+    fs::write(&program, ends).unwrap();
+    let output = detect(&["-i", "nr0"], home.path());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("The 2 flows have separate bottlenecks."), "{text}");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "narrows: nr0: nr0: it went down\n");
+    assert_eq!(output.status.code(), Some(2));
+    fs::write(&program, script.replace("while :; do /bin/sleep 0.05; done", "kill -9 $$")).unwrap();
+    let said = String::from_utf8_lossy(&detect(&["-i", "nr0"], home.path()).stderr).into_owned();
+    assert!(said.starts_with("narrows: nr0: tcpdump was killed (signal: 9"), "{said}");
+    fs::write(&program, script).unwrap();
+    let output = detect(&["-i", "nr1"], home.path());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "narrows: nr1: tcpdump: nr1: No such device exists\n");
+    assert_eq!(output.status.code(), Some(2));
 }

@@ -50,7 +50,9 @@ fn a_table_is_printed_as_columns_as_json_and_into_its_page() {
     assert!(html.contains("what the drawn cells are") && html.contains("separate, drawn 2"));
 
     let docs = tempfile::tempdir().unwrap();
-    let page = docs.path().join("detectors-compared.md");
+    let results = docs.path().join("results");
+    fs::create_dir(&results).unwrap();
+    let page = results.join("detectors-compared.md");
     fs::write(&page, "Before\n<!-- table drawn-levels -->\nold\n<!-- end -->\nafter\n").unwrap();
     let folder = docs.path().display().to_string();
     let (code, _, error) = said(&papers(&[NAME, "--docs", &folder, "--check"]));
@@ -66,7 +68,7 @@ fn a_table_is_printed_as_columns_as_json_and_into_its_page() {
         "{text}"
     );
     assert_eq!(said(&papers(&[NAME, "--docs", &folder, "--check"])).0, Some(0));
-    assert_eq!(fs::read_dir(docs.path()).unwrap().count(), 1, "no other file is left");
+    assert_eq!(fs::read_dir(&results).unwrap().count(), 1, "no other file is left");
 }
 
 #[test]
@@ -77,7 +79,7 @@ fn what_is_wrong_is_one_line_and_nothing_is_made() {
     for (args, expected) in [
         (&["lissa"][..], "lissa: no such paper; expected list, all or one of"),
         (&["lisa/figure-60"], "no table of lisa begins with 'figure-60'"),
-        (&[NAME, "--docs", &empty], "detectors-compared.md: cannot read"),
+        (&[NAME, "--docs", &empty], "results/detectors-compared.md: cannot read"),
         (&[NAME, "--docs", &empty, "--quick"], "--quick: pages have the tables as a whole"),
         (&[NAME, "--resume"], "--out"),
         (&[NAME, "--report", &empty], "expected a name that ends with .html"),

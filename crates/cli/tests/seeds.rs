@@ -183,6 +183,29 @@ fn ranges_of_seeds_are_merged() {
 }
 
 #[test]
+fn shards_in_any_order_one_of_them_twice_are_the_whole() {
+    let home = home();
+    let home = home.path();
+    done(compare(home, "5", "whole", &[]));
+    let mut folders: Vec<String> = [2, 3, 1].map(|index| format!("shard-{index}")).to_vec();
+    for folder in &folders {
+        let shard = format!("{}/3", folder.trim_start_matches("shard-"));
+        done(compare(home, "5", folder, &["--shard", &shard]));
+    }
+    done(compare(home, "5", "again", &["--shard=2/3"]));
+    folders.push("again".into());
+    let mut merge = vec!["merge", "--out", "all"];
+    merge.extend(folders.iter().map(String::as_str));
+    done(run(home, &merge));
+    same(&home.join("whole"), &home.join("all"));
+    let line = refused(compare(home, "5", "none", &["--shard", "1/6"]));
+    assert_eq!(line, "--shard: expected at most 5 shards of 5 seeds, found 6");
+    let line = refused(compare(home, "5", "none", &["--shard", "4/3"]));
+    assert!(line.contains("expected I/N, the Ith of N shards from 1, such as 3/7"), "{line}");
+    assert!(!home.join("none").exists());
+}
+
+#[test]
 fn what_does_not_belong_together_is_not_merged() {
     let home = home();
     let home = home.path();

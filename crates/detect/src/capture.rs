@@ -99,7 +99,8 @@ impl Times {
     }
 }
 
-fn apart(a: i64, b: i64) -> bool {
+/// Are two times further apart than those of packets in a row?
+pub fn apart(a: i64, b: i64) -> bool {
     a.abs_diff(b) > APART as u64
 }
 
@@ -122,6 +123,39 @@ pub fn for_each(
         first.give(&mut each);
     }
     Ok(readings.into_iter().find_map(|reading| reading.packets.damage))
+}
+
+/// Bytes that tell of every capture how long its first block is: pcap's header.
+pub const HEADER: u64 = 24;
+
+/// Bytes of the first block of a capture that begins so, at most a buffer: it is parsed in one piece.
+pub fn first_block(beginning: &[u8]) -> u64 {
+    let word = |at: usize| beginning.get(at..at + 4).and_then(|bytes| bytes.try_into().ok());
+    let (Some(length), Some(order)) = (word(4), word(8)) else { return HEADER };
+    if !beginning.starts_with(&BEGINNINGS[0]) {
+        return HEADER;
+    }
+    // The byte-order magic of a section.
+    let little = order == 0x1a2b_3c4d_u32.to_le_bytes();
+    let length = if little { u32::from_le_bytes(length) } else { u32::from_be_bytes(length) };
+    u64::from(length).clamp(HEADER, BUFFER as u64)
+}
+
+/// Gives every packet of a stream to `each` as it comes, until that says no. What is wrong with the stream is
+/// returned, if it is damaged; it was read up to there.
+pub fn follow(
+    from: impl Read + Send + 'static,
+    mut each: impl FnMut(Packet) -> bool,
+) -> Option<String> {
+    let mut packets = Packets::of(Box::new(from), LONGEST);
+    while let Some(next) = packets.next() {
+        let Placed { number, time, link, wire, skip, .. } = next;
+        let data = packets.data(&next);
+        if !each(Packet { number, time, link, data, wire, skip }) {
+            break;
+        }
+    }
+    packets.damage
 }
 
 /// The part of a file whose next packet came first.
@@ -215,11 +249,15 @@ impl Packets {
 
     fn begin(input: &Input, longest: usize) -> Result<Packets, Error> {
         let (from, _) = input.open()?;
+        Ok(Packets::of(from, longest))
+    }
+
+    fn of(from: Reader, longest: usize) -> Packets {
         let failed = Arc::new(AtomicBool::new(false));
         let file = UntilFailure { from, failed: Arc::clone(&failed) };
         let reader = create_reader(BUFFER, file).ok();
         let damaged = reader.is_none();
-        Ok(Packets {
+        Packets {
             reader,
             failed,
             size: BUFFER,
@@ -231,7 +269,7 @@ impl Packets {
             times: Times::default(),
             first_far: false,
             damage: damaged.then(|| "its header is damaged, nothing can be read".into()),
-        })
+        }
     }
 
     /// The data of the packet that was read last.

@@ -7,7 +7,7 @@ use narrows_laws::{Detector, Params};
 use crate::{Decision, Error, Live, Source, Verdict, Watch};
 
 /// What a detector found in a file.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Found {
     /// On each two flows.
     pub verdicts: Vec<Verdict>,
@@ -61,7 +61,7 @@ impl<'a> Detection<'a> {
         detector: Detector,
         params: &Params,
     ) -> Result<Detection<'a>, Error> {
-        Ok(Detection { source, live: Live::new(detector, params, source.flows().len())? })
+        Ok(Detection { source, live: Live::new(detector, params, source.recording().flows.len())? })
     }
 
     /// Does it compare pairs of flows? Else it groups flows by several observations of each.
@@ -80,8 +80,8 @@ impl<'a> Detection<'a> {
         mut decided: impl FnMut(&Decision) -> Result<(), E>,
     ) -> Result<Found, E> {
         let Detection { source, mut live } = self;
-        let mut lost = vec![0; source.flows().len()];
-        let (start, end) = source.span();
+        let mut lost = vec![0; source.recording().flows.len()];
+        let (start, end) = source.recording().span;
         let mut report = |mut decision: Decision, watching: &mut [&mut dyn Watch]| {
             decision.t_s += start;
             watching.iter_mut().for_each(|one| one.decided(&decision));

@@ -6,6 +6,7 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
@@ -46,15 +47,14 @@ impl Input {
         Input { name, open: Box::new(open) }
     }
 
-    /// Standard input, kept in a temporary file that has no name.
+    /// What is read once from `from`, as from a pipe, kept in a temporary file that has no name.
     ///
     /// # Errors
     /// It cannot be read, or the disk of temporary files is full.
-    pub fn stdin() -> Result<Input, Error> {
-        let name = "standard input";
-        let keep = || {
+    pub fn kept(name: &str, mut from: impl Read) -> Result<Input, Error> {
+        let mut keep = || {
             let mut file = tempfile::tempfile()?;
-            io::copy(&mut io::stdin().lock(), &mut file)?;
+            io::copy(&mut from, &mut file)?;
             Ok(file)
         };
         let folder = std::env::temp_dir();
@@ -71,6 +71,14 @@ impl Input {
         let bytes = bytes.into();
         let open = move || Ok(Box::new(Cursor::new(Arc::clone(&bytes))) as Reader);
         Input { name: name.to_owned(), open: Box::new(open) }
+    }
+
+    /// The same, which cannot be read any further once `stop` is set.
+    pub fn until(self, stop: Arc<AtomicBool>) -> Input {
+        let Input { name, open } = self;
+        let until =
+            move || Ok(Box::new(Until { from: open()?, stop: Arc::clone(&stop) }) as Reader);
+        Input { name, open: Box::new(until) }
     }
 
     /// What errors call it.
@@ -96,6 +104,21 @@ impl Input {
         } else {
             Box::new(Frames::new(packed)?)
         })
+    }
+}
+
+/// What can be read until it is stopped.
+struct Until {
+    from: Reader,
+    stop: Arc<AtomicBool>,
+}
+
+impl Read for Until {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.from.read(buffer)
     }
 }
 

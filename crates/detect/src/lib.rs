@@ -5,7 +5,7 @@
 //! which signal their packets give; the second, [`Detection::run`], gives the delays and losses of the
 //! largest to a detector of `narrows_laws` and reports each of its decisions, and at the end a
 //! [`Verdict`] on each two flows. Both take the same memory whatever the size of the file. How a delay
-//! is measured is described in `docs/detect.md`.
+//! is measured is described in `docs/guide/detect.md`.
 
 mod capture;
 mod clock;
@@ -28,8 +28,10 @@ mod report;
 mod sizes;
 mod skipped;
 mod source;
+mod stream;
 mod survey;
 mod table;
+mod tally;
 mod traffic;
 mod verdict;
 mod watch;
@@ -44,8 +46,9 @@ pub use observation::{Observation, Signal};
 pub use page::Sheet;
 pub use place::At;
 pub use plot::Plot;
-pub use report::{Json, Report, Times, text};
-pub use source::Source;
+pub use report::{Json, Report, Times, line, text, who};
+pub use source::{Recording, Source};
+pub use stream::{Event, Part, Stream, begin};
 pub use traffic::{Limits, Traffic};
 pub use verdict::{Evidence, Verdict, because};
 pub use watch::Watch;

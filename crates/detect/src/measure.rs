@@ -6,7 +6,8 @@ use crate::clock::Stamps;
 use crate::copies::{Again, Copies};
 use crate::packet::{End, Segment};
 use crate::sizes::Flows;
-use crate::survey::{Flow, Survey, after, read};
+use crate::survey::{Flow, Survey, read};
+use crate::tally::after;
 use crate::{Error, Input, Observation, Signal, capture};
 
 /// Segments of a flow that wait for their acknowledgement; of more no delay is taken.
@@ -29,7 +30,7 @@ struct Sent {
 
 /// What is kept of a flow.
 #[derive(Debug)]
-struct State {
+pub struct State {
     signal: Signal,
     tick: i64,
     mss: u32,
@@ -52,11 +53,11 @@ struct State {
 
 impl State {
     /// Of a connection that begins.
-    fn new(signal: Signal, flow: &Flow) -> State {
+    pub fn new(signal: Signal, tick: i64, mss: u32) -> State {
         State {
             signal,
-            tick: flow.tick,
-            mss: flow.mss,
+            tick,
+            mss,
             stamps: None,
             highest: None,
             newest: (None, 0),
@@ -66,6 +67,30 @@ impl State {
             hole: false,
             lost: 0,
         }
+    }
+
+    /// A segment passes, of the data or of what comes back; none: it shows nothing.
+    pub fn see(&mut self, time: i64, segment: &Segment, data: bool) -> Option<Sample> {
+        if segment.syn && data {
+            *self = State::new(self.signal, self.tick, self.mss);
+            return None;
+        }
+        match data {
+            true if segment.len > 0 => Some(self.data(time, segment)),
+            false if self.signal != Signal::OwdReceiver && !segment.syn => {
+                Some(self.ack(time, segment))
+            }
+            _ => None,
+        }
+    }
+
+    /// What is to be told of a flow after a sample, if anything.
+    pub fn observation(&mut self, flow: usize, now_us: u64, sample: Sample) -> Option<Observation> {
+        let lost = std::mem::take(&mut self.lost);
+        let Sample { delay, delivered } = sample;
+        let delay_us = delay.map(|delay| (delay / 1000).clamp(MIN_US, MAX_US) as i32);
+        let news = delay_us.is_some() || delivered > 0 || lost > 0;
+        news.then_some(Observation { flow, now_us, delay_us, delivered, lost })
     }
 
     /// Data passes. Returns the delay of it, if it is measured here.
@@ -179,7 +204,7 @@ impl State {
 
 /// What a segment shows of its flow.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sample {
+pub struct Sample {
     delay: Option<i64>,
     delivered: u32,
 }
@@ -203,7 +228,7 @@ pub fn measure<E: From<Error>>(
         })
         .collect();
     let mut states: Vec<State> =
-        survey.flows.iter().map(|flow| State::new(survey.signal, flow)).collect();
+        survey.flows.iter().map(|flow| State::new(survey.signal, flow.tick, flow.mss)).collect();
     let mut copies = Copies::default();
     let mut newest = 0;
     let mut result = Ok(());
@@ -221,27 +246,11 @@ pub fn measure<E: From<Error>>(
                 }
             }
         }
-        let state = &mut states[flow];
-        let time = packet.time;
-        if segment.syn && data {
-            *state = State::new(survey.signal, &survey.flows[flow]);
-            return;
-        }
-        let sample = match data {
-            true if segment.len > 0 => state.data(time, &segment),
-            false if survey.signal != Signal::OwdReceiver && !segment.syn => {
-                state.ack(time, &segment)
-            }
-            _ => return,
-        };
+        let Some(sample) = states[flow].see(packet.time, &segment, data) else { return };
         // Clocks of captures may step back, and packets of several interfaces be in disorder.
-        newest = newest.max(time.saturating_sub(survey.start) / 1000);
-        let lost = std::mem::take(&mut state.lost);
-        let delay_us = sample.delay.map(|delay| (delay / 1000).clamp(MIN_US, MAX_US) as i32);
-        if delay_us.is_some() || sample.delivered > 0 || lost > 0 {
-            let now_us = newest as u64;
-            result =
-                each(Observation { flow, now_us, delay_us, delivered: sample.delivered, lost });
+        newest = newest.max(packet.time.saturating_sub(survey.start) / 1000);
+        if let Some(observation) = states[flow].observation(flow, newest as u64, sample) {
+            result = each(observation);
         }
     })?;
     result

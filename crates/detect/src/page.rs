@@ -58,8 +58,8 @@ impl Sheet {
     /// The file is not HTML by its name, or cannot be written.
     pub fn new(path: &Path, source: &Source, detector: Detector) -> Result<Sheet, Error> {
         let file = File::new(path, &["html", "htm"])?;
-        let flows = source.flows().len();
-        let (start, end) = source.span();
+        let flows = source.recording().flows.len();
+        let (start, end) = source.recording().span;
         let empty = Bin { sum_us: 0, count: 0, least_us: i32::MAX, most_us: i32::MIN };
         Ok(Sheet {
             file,
@@ -93,18 +93,24 @@ impl Sheet {
         let words = arguments.iter().map(String::as_str);
         let mut facts = vec![
             ("detector", self.detector.name().to_owned()),
-            ("signal", format!("{} ({})", source.signal(), source.signal().about())),
+            (
+                "signal",
+                format!("{} ({})", source.recording().signal, source.recording().signal.about()),
+            ),
             ("time", format!("{:.1} s", self.end - self.start)),
         ];
-        facts.extend(source.captured().map(|captured| ("captured", captured.to_owned())));
+        facts.extend(source.recording().captured.clone().map(|captured| ("captured", captured)));
         if self.start != 0.0 {
             facts.push(("0 s in the plots", format!("{} s in the file", self.start)));
         }
         facts.push(("version", format!("narrows {}", env!("CARGO_PKG_VERSION"))));
         let fact = |(name, value): (&str, String)| Fact { name: name.into(), value };
         let mut results = vec![Part::Table(self.flows(source)), Part::Table(self.pairs())];
-        if !source.notes().is_empty() {
-            results.push(Part::Text { title: "Notes".into(), text: source.notes().join("\n") });
+        if !source.recording().notes.is_empty() {
+            results.push(Part::Text {
+                title: "Notes".into(),
+                text: source.recording().notes.join("\n"),
+            });
         }
         let section = |title: &str, about: &str, parts| Section {
             title: title.into(),
@@ -118,7 +124,7 @@ impl Sheet {
                      plot in focus: arrows, plus, minus, 0.";
         Page {
             title: "Which flows share a bottleneck".into(),
-            lead: sentence(&self.verdicts, source.flows().len()),
+            lead: sentence(&self.verdicts, source.recording().flows.len()),
             command: command_line(words),
             facts: facts.into_iter().map(fact).collect(),
             tiles: Vec::new(),
@@ -128,10 +134,11 @@ impl Sheet {
     }
 
     fn flows(&self, source: &Source) -> Table {
-        let bytes = (0..source.flows().len()).any(|flow| source.traffic(flow).bytes.is_some());
+        let bytes = (0..source.recording().flows.len())
+            .any(|flow| source.recording().traffic[flow].bytes.is_some());
         let rate = if bytes { "Mbit/s" } else { "packets/s" };
         let line = |(flow, name): (usize, &String)| {
-            let traffic = source.traffic(flow);
+            let traffic = source.recording().traffic[flow];
             let lost = 100.0 * self.lost[flow] as f64 / traffic.packets.max(1) as f64;
             vec![
                 numbered(flow),
@@ -147,7 +154,7 @@ impl Sheet {
             about: "The largest first. Plots have them by their numbers.".into(),
             heads: heads(["", "flow", "packets", rate, "min RTT ms", "lost"]),
             left: 2,
-            lines: source.flows().iter().enumerate().map(line).collect(),
+            lines: source.recording().flows.iter().enumerate().map(line).collect(),
         }
     }
 

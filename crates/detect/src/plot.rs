@@ -79,12 +79,12 @@ impl Plot {
     /// The file is neither SVG nor PNG by its name, or cannot be written.
     pub fn new(path: &Path, source: &Source) -> Result<Plot, Error> {
         let file = File::new(path, &["svg", "png"])?;
-        let names = source.flows().to_vec();
-        let (start, end) = source.span();
+        let names = source.recording().flows.to_vec();
+        let (start, end) = source.recording().span;
         let empty = Bin { sum_us: 0, count: 0, colour: UNDECIDED };
         Ok(Plot {
             file,
-            title: format!("{}, ms above its minimum", source.signal().about()),
+            title: format!("{}, ms above its minimum", source.recording().signal.about()),
             start,
             // Of one packet, too.
             end: end.max(start + 1e-3),

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use narrows_laws::{Detector, Params};
 
 use crate::verdict::{numbered, sentence};
-use crate::{Answer, Decision, Evidence, Found, Source, Verdict, Why};
+use crate::{Answer, Decision, Event, Evidence, Found, Part, Recording, Traffic, Verdict, Why};
 
 /// Maximum pairs of flows in the text.
 const PAIRS: usize = 20;
@@ -14,89 +14,130 @@ const PAIRS: usize = 20;
 /// for each two flows, and `traffic` with a line for each flow.
 #[derive(Debug)]
 pub struct Json<'a> {
-    source: &'a Source,
+    recording: &'a Recording,
     first: bool,
 }
 
 impl<'a> Json<'a> {
     /// Begins, and gives what is to be printed first.
-    pub fn begin(source: &'a Source, detector: Detector) -> (Json<'a>, String) {
-        let captured = source.captured();
+    pub fn begin(recording: &'a Recording, detector: Detector) -> (Json<'a>, String) {
+        let captured = recording.captured.as_deref();
         let captured = captured.map_or(String::new(), |at| format!(" \"captured\": {},", json(at)));
         let text = format!(
             "{{\"detector\": {}, \"signal\": {},{captured} \"flows\": {}, \"decisions\": [",
             json(detector.name()),
-            json(source.signal().name()),
-            json(source.flows()),
+            json(recording.signal.name()),
+            json(&recording.flows),
         );
-        (Json { source, first: true }, text)
+        (Json { recording, first: true }, text)
     }
 
     /// A decision.
-    pub fn decision(&mut self, decision: &Decision) -> String {
-        let name = |&flow: &usize| self.source.flows()[flow].as_str();
-        let names = |members: &[usize]| members.iter().map(name).collect::<Vec<_>>();
-        let groups = decision.on.groups();
-        let groups: Vec<Vec<&str>> = groups.iter().map(|group| names(&group.flows)).collect();
+    pub fn decision(&mut self, made: &Decision) -> String {
         let separator = if std::mem::take(&mut self.first) { "\n" } else { ",\n" };
-        format!(
-            "{separator}{{\"t_s\": {:.6}, \"groups\": {}, \"uncongested\": {}}}",
-            decision.t_s,
-            json(&groups),
-            json(&names(&decision.on.uncongested())),
-        )
+        format!("{separator}{}", decision(&self.recording.flows, made))
     }
 
     /// The end.
     pub fn end(self, found: &Found) -> String {
-        let lines: Vec<String> =
-            found.verdicts.iter().map(|verdict| self.verdict(verdict)).collect();
+        let lines = verdicts(&self.recording.flows, found);
         let line = if self.first { "" } else { "\n" };
         let verdicts = match lines.is_empty() {
             true => String::new(),
             false => format!("\n{}\n", lines.join(",\n")),
         };
-        let traffic: Vec<String> =
-            (0..found.lost.len()).map(|flow| self.traffic(flow, found.lost[flow])).collect();
-        let traffic = traffic.join(",\n");
+        let traffic = sent(self.recording, found).join(",\n");
         format!("{line}], \"verdicts\": [{verdicts}], \"traffic\": [\n{traffic}\n]}}\n")
     }
+}
 
-    fn traffic(&self, flow: usize, lost: u64) -> String {
-        let traffic = self.source.traffic(flow);
+/// What happens in a stream, as a line of JSON: `t_s` with `joined` or `groups`; of what was found up to a
+/// time, what [`Json`] has but for the decisions.
+pub fn line(detector: Detector, event: &Event) -> String {
+    let object = match event {
+        Event::Joined { t_s, flows } => {
+            format!("{{\"t_s\": {t_s:.6}, \"joined\": {}}}", json(&flows.last()))
+        }
+        Event::Decided { decision: made, flows } => decision(flows, made),
+        Event::Second { .. } => return String::new(),
+        Event::Renewed(part) => part_line(detector, part),
+    };
+    object + "\n"
+}
+
+/// What was found in a part of a stream, as an object in a line.
+fn part_line(detector: Detector, part: &Part) -> String {
+    let Part { recording, found } = part;
+    let (from, to) = recording.span;
+    let captured = recording.captured.as_ref();
+    let captured = captured.map_or(String::new(), |at| format!(" \"captured\": {},", json(at)));
+    format!(
+        "{{\"detector\": {}, \"signal\": {},{captured} \"from_s\": {from:.6}, \"to_s\": {to:.6}, \
+         \"flows\": {}, \"verdicts\": [{}], \"traffic\": [{}]}}",
+        json(detector.name()),
+        json(recording.signal.name()),
+        json(&recording.flows),
+        verdicts(&recording.flows, found).join(", "),
+        sent(recording, found).join(", "),
+    )
+}
+
+/// A decision on flows by their names, as an object in a line.
+fn decision(flows: &[String], decision: &Decision) -> String {
+    let names =
+        |members: &[usize]| members.iter().map(|&flow| flows[flow].as_str()).collect::<Vec<_>>();
+    let groups = decision.on.groups();
+    let groups: Vec<Vec<&str>> = groups.iter().map(|group| names(&group.flows)).collect();
+    format!(
+        "{{\"t_s\": {:.6}, \"groups\": {}, \"uncongested\": {}}}",
+        decision.t_s,
+        json(&groups),
+        json(&names(&decision.on.uncongested())),
+    )
+}
+
+/// What each flow sent, an object each.
+fn sent(recording: &Recording, found: &Found) -> Vec<String> {
+    let flows = recording.flows.iter().zip(&recording.traffic).zip(&found.lost);
+    let object = |((flow, traffic), lost): ((&String, &Traffic), &u64)| {
         let rate = if traffic.bytes.is_some() { "mbit_per_s" } else { "packets_per_s" };
         format!(
             "{{\"flow\": {}, \"packets\": {}, \"{rate}\": {:.3}, \"min_rtt_ms\": {}, \"lost\": {lost}}}",
-            json(&self.source.flows()[flow]),
+            json(flow),
             traffic.packets,
             traffic.rate(),
             traffic.min_rtt_ms.map_or("null".into(), |rtt| format!("{rtt:.3}")),
         )
-    }
+    };
+    flows.map(object).collect()
+}
 
-    fn verdict(&self, verdict: &Verdict) -> String {
-        let (a, b) = verdict.flows;
-        let names = json(&[&self.source.flows()[a], &self.source.flows()[b]]);
-        let mut text =
-            format!("{{\"flows\": {names}, \"verdict\": {}", json(verdict.answer.name()));
-        if let Some(why) = verdict.why {
-            text += &format!(", \"why\": {}", json(why.name()));
-        }
-        if let Some(since_s) = verdict.since_s {
-            text += &format!(", \"since_s\": {since_s:.6}");
-        }
-        text += &match verdict.evidence {
-            Some(Evidence::Delays { confidence, concordance, observations }) => format!(
-                ", \"confidence\": {confidence}, \"concordance\": {concordance:.3}, \
-                 \"observations\": {observations}"
-            ),
-            Some(Evidence::Decisions { agree, all }) => {
-                format!(", \"agree\": {agree}, \"decisions\": {all}")
-            }
-            None => String::new(),
-        };
-        text + "}"
+/// The verdicts, an object each.
+fn verdicts(flows: &[String], found: &Found) -> Vec<String> {
+    found.verdicts.iter().map(|of| verdict(flows, of)).collect()
+}
+
+fn verdict(flows: &[String], verdict: &Verdict) -> String {
+    let (a, b) = verdict.flows;
+    let names = json(&[&flows[a], &flows[b]]);
+    let mut text = format!("{{\"flows\": {names}, \"verdict\": {}", json(verdict.answer.name()));
+    if let Some(why) = verdict.why {
+        text += &format!(", \"why\": {}", json(why.name()));
     }
+    if let Some(since_s) = verdict.since_s {
+        text += &format!(", \"since_s\": {since_s:.6}");
+    }
+    text += &match verdict.evidence {
+        Some(Evidence::Delays { confidence, concordance, observations }) => format!(
+            ", \"confidence\": {confidence}, \"concordance\": {concordance:.3}, \
+             \"observations\": {observations}"
+        ),
+        Some(Evidence::Decisions { agree, all }) => {
+            format!(", \"agree\": {agree}, \"decisions\": {all}")
+        }
+        None => String::new(),
+    };
+    text + "}"
 }
 
 fn json(value: &(impl serde::Serialize + ?Sized)) -> String {
@@ -118,22 +159,22 @@ pub struct Report {
 impl Report {
     /// Of a detector whose decisions are complete.
     pub fn new(
-        source: &Source,
+        recording: &Recording,
         detector: Detector,
         params: &Params,
         times: Times,
         found: Found,
     ) -> Report {
         let warm_up_s = detector.warm_up_us(params) as f64 / 1e6;
-        Report { detector, found, warm_up_s, times: times.end(source.span().1) }
+        Report { detector, found, warm_up_s, times: times.end(recording.span.1) }
     }
 }
 
 /// The text of one detector, or of several beside each other: a sentence, the flows, each two of them,
 /// and of a single detector the times.
-pub fn text(source: &Source, reports: &[Report]) -> String {
-    let flows = source.flows();
-    let (start, end) = source.span();
+pub fn text(recording: &Recording, reports: &[Report]) -> String {
+    let flows = &recording.flows;
+    let (start, end) = recording.span;
     let name = |report: &Report| report.detector.name();
     let width = reports.iter().map(|report| name(report).len()).max().unwrap_or_default();
     let mut text = String::new();
@@ -152,10 +193,10 @@ pub fn text(source: &Source, reports: &[Report]) -> String {
         flows.len(),
         if flows.len() == 1 { "" } else { "s" },
         end - start,
-        source.signal(),
-        source.signal().about(),
+        recording.signal,
+        recording.signal.about(),
     );
-    text += &traffic(source, &reports[0].found.lost);
+    text += &traffic(recording, &reports[0].found.lost);
     text += &match reports {
         [one] => pairs(one) + &one.times,
         _ => beside(reports),
@@ -164,10 +205,10 @@ pub fn text(source: &Source, reports: &[Report]) -> String {
 }
 
 /// What each flow sent and lost.
-fn traffic(source: &Source, lost: &[u64]) -> String {
+fn traffic(recording: &Recording, lost: &[u64]) -> String {
     let mut text = String::new();
-    for (flow, name) in source.flows().iter().enumerate() {
-        let traffic = source.traffic(flow);
+    for (flow, name) in recording.flows.iter().enumerate() {
+        let traffic = recording.traffic[flow];
         if flow == 0 {
             let rate = if traffic.bytes.is_some() { "Mbit/s" } else { "packets/s" };
             let _ = writeln!(text, "      packets  {rate:>9}  min RTT ms   lost  flow");
@@ -302,6 +343,7 @@ impl Times {
                 let next = Span { from, decision, groups, count: 1, confidence };
                 if let Some(span) = span.replace(next) {
                     self.lines += &span.line(from, self.confidence);
+                    forget_oldest(&mut self.lines);
                 }
             }
         }
@@ -312,6 +354,17 @@ impl Times {
         self.lines += &span.line(end, self.confidence);
         let header = if self.confidence { " (confidence)" } else { "" };
         format!("\n  from s    to s  who shares a bottleneck{header}\n{}", self.lines)
+    }
+}
+
+/// Bytes of lines that are kept: a stream may have more than anybody reads.
+const KEPT: usize = 1 << 20;
+
+/// Leaves out the older half of lines that are too many.
+fn forget_oldest(lines: &mut String) {
+    if lines.len() > KEPT {
+        let from = lines[KEPT / 2..].find('\n').map_or(0, |end| KEPT / 2 + end + 1);
+        *lines = format!("      ..        ..  earlier times are left out\n{}", &lines[from..]);
     }
 }
 
@@ -332,30 +385,37 @@ impl Span {
     }
 
     fn line(&self, to: f64, confidence: bool) -> String {
-        let list = |members: &[usize], between: &str| {
-            let numbers = members.iter().map(|&flow| numbered(flow));
-            numbers.collect::<Vec<_>>().join(between)
-        };
-        let with = |(members, sum): (&Vec<usize>, &f64)| {
-            let percent = format!(" ({:.0} %)", 100.0 * sum / self.count as f64);
-            list(members, "+") + if confidence { &percent } else { "" }
-        };
-        let groups = self.groups.iter().zip(&self.confidence);
-        let (alone, several): (Vec<_>, Vec<_>) =
-            groups.partition(|(members, _)| members.len() == 1);
-        let mut parts: Vec<String> = several.into_iter().map(with).collect();
-        if !alone.is_empty() {
-            let alone: Vec<String> = alone.into_iter().map(with).collect();
-            parts.push(format!("alone: {}", alone.join(", ")));
-        }
-        for (what, members) in [
-            ("not congested", self.decision.on.uncongested()),
-            ("undecided", self.decision.on.undecided()),
-        ] {
-            if !members.is_empty() {
-                parts.push(format!("{what}: {}", list(&members, ", ")));
-            }
-        }
-        format!("{:8.1}  {to:8.1}  {}\n", self.from, parts.join("; "))
+        let percent = |sum: &f64| format!(" ({:.0} %)", 100.0 * sum / self.count as f64);
+        let percents =
+            self.confidence.iter().map(percent).filter(|_| confidence).collect::<Vec<_>>();
+        format!("{:8.1}  {to:8.1}  {}\n", self.from, who(&self.decision, &percents))
     }
+}
+
+/// Who shares a bottleneck by a decision: `#1+#2; alone: #3; undecided: #4`; behind each group what is said
+/// of it, if anything.
+pub fn who(decision: &Decision, of_groups: &[String]) -> String {
+    let list = |members: &[usize], between: &str| {
+        let numbers = members.iter().map(|&flow| numbered(flow));
+        numbers.collect::<Vec<_>>().join(between)
+    };
+    let groups = decision.on.groups();
+    let with = |group: usize| {
+        list(&groups[group].flows, "+") + of_groups.get(group).map_or("", String::as_str)
+    };
+    let (alone, several): (Vec<usize>, Vec<usize>) =
+        (0..groups.len()).partition(|&group| groups[group].flows.len() == 1);
+    let mut parts: Vec<String> = several.into_iter().map(with).collect();
+    if !alone.is_empty() {
+        let alone: Vec<String> = alone.into_iter().map(with).collect();
+        parts.push(format!("alone: {}", alone.join(", ")));
+    }
+    for (what, members) in
+        [("not congested", decision.on.uncongested()), ("undecided", decision.on.undecided())]
+    {
+        if !members.is_empty() {
+            parts.push(format!("{what}: {}", list(&members, ", ")));
+        }
+    }
+    parts.join("; ")
 }

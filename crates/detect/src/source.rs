@@ -4,13 +4,31 @@ use crate::{
     Error, Input, Limits, MAX_FLOWS, Observation, Signal, Traffic, capture, measure, survey, table,
 };
 
+/// What is known of a recording: its flows, and what they sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// How its delays are taken.
+    pub signal: Signal,
+    /// Where a capture was made and why that is so; of a table nothing.
+    pub captured: Option<String>,
+    /// The flows, as the file calls them: of a file the largest first, of a stream in the order in which
+    /// they were large enough.
+    pub flows: Vec<String>,
+    /// What each of them sent.
+    pub traffic: Vec<Traffic>,
+    /// When it begins and ends, seconds: of a capture since its first packet, of a table as it says.
+    pub span: (f64, f64),
+    /// What the user should know of it: damage, what was skipped and left out.
+    pub notes: Vec<String>,
+}
+
 /// A file whose flows are known.
 #[derive(Debug)]
 pub struct Source {
     input: Input,
     losses: Option<Input>,
     kind: Kind,
-    names: Vec<String>,
+    recording: Recording,
 }
 
 #[derive(Debug)]
@@ -25,72 +43,46 @@ impl Source {
     ///
     /// # Errors
     /// A file cannot be read, is neither capture nor table, has a row that is not as it should be, or
-    /// no flow that gives a delay. A damaged capture is no error: it is reported in [`Source::notes`].
+    /// no flow that gives a delay. A damaged capture is no error: it is reported in [`Recording::notes`].
     pub fn open(input: Input, losses: Option<Input>, limits: Limits) -> Result<Source, Error> {
         let limits = Limits { flows: limits.flows.min(MAX_FLOWS), ..limits };
         let (_, beginning) = input.open()?;
-        let (kind, names) = if capture::is_capture(&beginning) {
+        let (kind, recording) = if capture::is_capture(&beginning) {
             if losses.is_some() {
                 let message = "a capture includes losses; expected CSV for FILE";
                 return Err(Error::input("--losses", message));
             }
             let survey = survey::survey(&input, limits)?;
-            let names = survey.flows.iter().map(|flow| flow.name.clone()).collect();
-            (Kind::Capture(survey), names)
+            let recording = Recording {
+                signal: survey.signal,
+                captured: Some(survey.captured.clone()),
+                flows: survey.flows.iter().map(|flow| flow.name.clone()).collect(),
+                traffic: survey.flows.iter().map(|flow| flow.traffic).collect(),
+                span: (0.0, (survey.end - survey.start) as f64 / 1e9),
+                notes: survey.notes.clone(),
+            };
+            (Kind::Capture(survey), recording)
         } else {
             if limits.at.is_some() {
                 return Err(Error::input("--at", "expected a capture for FILE, found a table"));
             }
             let survey = table::survey(&input, losses.as_ref(), limits)?;
-            let names = survey.flows.clone();
-            (Kind::Table(survey), names)
+            let recording = Recording {
+                signal: survey.signal,
+                captured: None,
+                flows: survey.flows.clone(),
+                traffic: survey.traffic.clone(),
+                span: (survey.start, survey.end),
+                notes: survey.notes.clone(),
+            };
+            (Kind::Table(survey), recording)
         };
-        Ok(Source { input, losses, kind, names })
+        Ok(Source { input, losses, kind, recording })
     }
 
-    /// How its delays are taken.
-    pub fn signal(&self) -> Signal {
-        match &self.kind {
-            Kind::Capture(survey) => survey.signal,
-            Kind::Table(survey) => survey.signal,
-        }
-    }
-
-    /// Where a capture was made and why that is so.
-    pub fn captured(&self) -> Option<&str> {
-        match &self.kind {
-            Kind::Capture(survey) => Some(&survey.captured),
-            Kind::Table(_) => None,
-        }
-    }
-
-    /// The flows, the largest first, as the file calls them.
-    pub fn flows(&self) -> &[String] {
-        &self.names
-    }
-
-    /// What a flow sent.
-    pub fn traffic(&self, flow: usize) -> Traffic {
-        match &self.kind {
-            Kind::Capture(survey) => survey.flows[flow].traffic,
-            Kind::Table(survey) => survey.traffic[flow],
-        }
-    }
-
-    /// What the user should know of the file: damage, what was skipped and left out.
-    pub fn notes(&self) -> &[String] {
-        match &self.kind {
-            Kind::Capture(survey) => &survey.notes,
-            Kind::Table(survey) => &survey.notes,
-        }
-    }
-
-    /// When it begins and ends, seconds: of a capture since its first packet, of a table as it says.
-    pub fn span(&self) -> (f64, f64) {
-        match &self.kind {
-            Kind::Capture(survey) => (0.0, (survey.end - survey.start) as f64 / 1e9),
-            Kind::Table(survey) => (survey.start, survey.end),
-        }
+    /// What is known of it.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
     }
 
     /// Reads it again and gives each observation of the flows to `each`, in the order of time.

@@ -4,22 +4,14 @@
 use std::net::SocketAddr;
 
 use crate::capture::{self, Packet};
-use crate::clock::Clock;
 use crate::copies::{Again, Copies, ends};
-use crate::mptcp::Multipath;
 use crate::order::{Course, Order};
 use crate::packet::{End, Segment, Skip, segment};
 use crate::place::{At, Clue, Decided, Why, places};
 use crate::sizes::{COUNTED, Flows, forget_half, hidden, left_out};
 use crate::skipped::Skipped;
+use crate::tally::{Entry, Way};
 use crate::{Error, Input, Limits, Signal, Traffic};
-
-/// One-way delays from stamps of longer ticks are worse than round-trip times, nanoseconds
-/// (RFC 8382, section 2.1, calls milliseconds adequate).
-const COARSE: i64 = 1_000_000;
-
-/// Payload of a packet that announced no maximum.
-const MSS: u32 = 1448;
 
 /// Longer captures have damaged times, nanoseconds: a month.
 const LONG: i64 = 30 * 86_400_000_000_000;
@@ -58,203 +50,6 @@ pub struct Survey {
     pub start: i64,
     /// When the last came.
     pub end: i64,
-}
-
-/// One direction of a flow.
-#[derive(Clone, Debug, Default)]
-struct Way {
-    bytes: u64,
-    /// Packets with data, and when the first and the last came.
-    packets: u64,
-    /// Segments of any kind, without copies.
-    segments: u64,
-    /// Number of the first.
-    first: Option<u64>,
-    /// Those left out as copies, and those that may be; data in the latter.
-    copies: u64,
-    doubtful: u64,
-    doubtful_bytes: u64,
-    doubtful_packets: u64,
-    /// What its segments were before their addresses were translated, and how many.
-    translated: Option<(u64, u64)>,
-    sent: Option<(i64, i64)>,
-    highest: Option<u32>,
-    clock: Option<Clock>,
-    stamp: Option<u32>,
-    /// A segment whose acknowledgement is waited for, and a stamp whose echo is: with the time.
-    probe: Option<(u32, i64)>,
-    stamped: Option<(u32, i64)>,
-    /// Shortest time from here to this way's far end and back, nanoseconds.
-    reach: Option<i64>,
-    /// The largest segment that its sender announced that it takes itself.
-    mss: Option<u16>,
-}
-
-/// A flow being counted; the ways are from its smaller end and from its larger.
-#[derive(Clone, Debug, Default)]
-struct Entry {
-    ways: [Way; 2],
-    multipath: Multipath,
-    /// Some of its packets were captured without all TCP options.
-    cut: bool,
-    at: At,
-}
-
-/// Is `a` behind `b` in the order of sequence numbers?
-pub fn after(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) > 0
-}
-
-impl Entry {
-    fn see(&mut self, way: usize, time: i64, segment: &Segment, again: Option<Again>) {
-        let mss = self.mss();
-        let [ref mut one, ref mut two] = self.ways;
-        let (this, other) = if way == 0 { (one, two) } else { (two, one) };
-        match again {
-            Some(Again::Copy { sure: true }) => return this.copies += 1,
-            Some(Again::Copy { sure: false }) => {
-                this.doubtful += 1;
-                this.doubtful_bytes += u64::from(segment.len);
-                this.doubtful_packets += u64::from(segment.len.div_ceil(mss));
-                return;
-            }
-            Some(Again::Translated(before)) => match &mut this.translated {
-                Some((known, count)) => *count += u64::from(*known == before),
-                none => *none = Some((before, 1)),
-            },
-            None => {}
-        }
-        this.segments += 1;
-        self.multipath.see(segment);
-        self.cut |= segment.cut;
-        this.mss = segment.mss.or(this.mss);
-        if segment.len > 0 {
-            this.bytes += u64::from(segment.len);
-            this.packets += u64::from(segment.len.div_ceil(mss));
-            let (first, last) = this.sent.unwrap_or((time, time));
-            this.sent = Some((first.min(time), last.max(time)));
-        }
-        if segment.len > 0 || segment.syn {
-            let end = segment.end();
-            if segment.syn || this.highest.is_none_or(|highest| after(end, highest)) {
-                this.highest = Some(end);
-                this.probe = this.probe.or(Some((end, time)));
-            } else {
-                // Sent again: it is unknown which of the two is acknowledged.
-                this.probe = None;
-            }
-        }
-        if let (Some(ack), Some((end, sent))) = (segment.ack, other.probe) {
-            if !after(end, ack) {
-                other.answered(time - sent);
-                other.probe = None;
-            }
-        }
-        let Some((stamp, echo)) = segment.stamps else { return };
-        match &mut this.clock {
-            None => this.clock = Some(Clock::new(time, stamp)),
-            // A new connection of the same ends has stamps of another offset.
-            Some(clock) if segment.syn => *clock = Clock::new(time, stamp),
-            Some(clock) => {
-                clock.see(time, stamp);
-                // Where somebody answers, that tells the place.
-                if this.reach.is_none() {
-                    clock.compare(time);
-                }
-            }
-        }
-        if this.stamp != Some(stamp) {
-            this.stamp = Some(stamp);
-            this.stamped = this.stamped.or(Some((stamp, time)));
-        }
-        if let Some((stamp, sent)) = other.stamped {
-            if echo == stamp {
-                other.answered(time - sent);
-            }
-            if !after(stamp, echo) {
-                other.stamped = None;
-            }
-        }
-    }
-
-    /// The largest payload of a packet: the smaller one that the two announced.
-    fn mss(&self) -> u32 {
-        let announced = self.ways.iter().filter_map(|way| way.mss).min();
-        announced.map_or(MSS, u32::from).max(1)
-    }
-
-    fn traffic(&self) -> Traffic {
-        let Way { packets, bytes, sent, .. } = self.ways[self.data()];
-        let [one, other] = self.ways.each_ref().map(|way| way.reach);
-        Traffic {
-            packets,
-            bytes: Some(bytes),
-            duration_s: sent.map_or(0.0, |(first, last)| (last - first) as f64 / 1e9),
-            min_rtt_ms: one.zip(other).map(|(one, other)| (one + other) as f64 / 1e6),
-        }
-    }
-
-    /// The way with the data.
-    fn data(&self) -> usize {
-        usize::from(self.ways[1].bytes > self.ways[0].bytes)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.ways[self.data()].bytes
-    }
-
-    /// Who sends its data, and who gets it.
-    fn ends(&self, (small, large): (End, End)) -> (End, End) {
-        if self.data() == 0 { (small, large) } else { (large, small) }
-    }
-
-    /// Shortest times until the receiver of its data answered, and until the sender did.
-    fn reach(&self) -> (Option<i64>, Option<i64>) {
-        (self.ways[self.data()].reach, self.ways[1 - self.data()].reach)
-    }
-
-    /// The tick of what stamps the signal, if the flow gives that where it was captured.
-    fn gives(&self, signal: Signal) -> Option<i64> {
-        let tick = |way: usize| self.ways[way].clock.as_ref().and_then(Clock::tick);
-        let at = |at: At| [at, At::Middle].contains(&self.at);
-        let answered = self.ways[self.data()].reach.is_some();
-        match signal {
-            Signal::OwdReceiver if at(At::Receiver) => tick(self.data()),
-            Signal::OwdSender if at(At::Sender) && answered => {
-                tick(1 - self.data()).filter(|&tick| tick <= COARSE)
-            }
-            Signal::Rtt if at(At::Sender) && answered => Some(0),
-            _ => None,
-        }
-    }
-}
-
-impl Way {
-    /// Copies are many, and what was sent again within a tick is rare.
-    fn doubled(&self) -> bool {
-        9 * self.doubtful >= self.segments
-    }
-
-    /// There is no more packet: what may have been a copy was one, or not.
-    fn end(&mut self) {
-        if self.doubled() {
-            self.copies += self.doubtful;
-        } else {
-            self.bytes += self.doubtful_bytes;
-            self.packets += self.doubtful_packets;
-        }
-    }
-
-    /// Are most of its segments those of other ends, whose addresses were translated? Of which.
-    fn is_translated(&self) -> Option<u64> {
-        self.translated.filter(|(_, count)| 2 * count >= self.segments).map(|(before, _)| before)
-    }
-
-    fn answered(&mut self, time: i64) {
-        if time >= 0 {
-            self.reach = Some(self.reach.map_or(time, |least| least.min(time)));
-        }
-    }
 }
 
 /// What the packets of a capture add up to.
@@ -336,7 +131,10 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let of = |sized: &[(_, Entry)]| -> u64 { sized.iter().map(|(_, entry)| entry.bytes()).sum() };
     let all = of(&sized);
     let percent = |bytes: u64| 100.0 * bytes as f64 / all.max(1) as f64;
-    let placed = place(&mut sized, limits.at);
+    let placed = place(
+        &mut sized.iter_mut().map(|(ends, entry)| (*ends, entry)).collect::<Vec<_>>(),
+        limits.at,
+    );
     let before = sized.len();
     let large = |(_, entry): &(_, Entry)| entry.traffic().packets >= limits.packets;
     if sized.iter().any(large) {
@@ -352,7 +150,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
         lacking.map(|(_, entry)| entry.bytes()).sum()
     };
     let notes = skipped.into_iter().chain(cut).chain(order.notes()).chain(twice).chain(nat);
-    let signal = choose(&sized);
+    let signal = choose(sized.iter().map(|(_, entry)| entry));
     let too_short = lacking(signal);
     let signal = signal.filter(|_| 2 * too_short <= kept);
     let Some(signal) = signal else {
@@ -410,12 +208,11 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
         let share = percent(kept - bytes(&chosen) - bytes(&skipped));
         notes.push(left_out(chosen.len(), others, forgotten, share, "data"));
     }
-    let names = |index: usize| name(&sized, index);
     let flows = chosen.iter().map(|&index| {
         let (ends, entry) = &sized[index];
         Flow {
             ends: entry.ends(*ends),
-            name: names(index),
+            name: name(*ends, entry, sized.iter().map(|(_, entry)| entry)),
             tick: entry.gives(signal).unwrap_or_default(),
             mss: entry.mss(),
             copied: entry.ways.iter().any(|way| way.copies > 0),
@@ -428,7 +225,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
 }
 
 /// The note on copies.
-fn again_note(copies: u64, packets: u64) -> Option<String> {
+pub fn again_note(copies: u64, packets: u64) -> Option<String> {
     (copies > 0).then(|| {
         format!(
             "left out: {copies} of {packets} packets are copies of others (a capture of several \
@@ -461,8 +258,8 @@ fn leave_translated(flows: &mut Flows<(End, End), Entry>) -> Option<String> {
 }
 
 /// Decides where the flows were captured; why, of the largest, and what that follows from.
-fn place(flows: &mut [((End, End), Entry)], at: Option<At>) -> Option<Captured> {
-    let clue = |(ends, entry): &((End, End), Entry)| Clue {
+pub fn place(flows: &mut [((End, End), &mut Entry)], at: Option<At>) -> Option<Captured> {
+    let clue = |(ends, entry): &((End, End), &mut Entry)| Clue {
         ends: entry.ends(*ends),
         bytes: entry.bytes(),
         reach: entry.reach(),
@@ -473,7 +270,7 @@ fn place(flows: &mut [((End, End), Entry)], at: Option<At>) -> Option<Captured> 
     }
     let (_, largest) = flows.first()?;
     let found = *found.first()?;
-    let change = |(_, entry): &((End, End), Entry)| {
+    let change = |(_, entry): &((End, End), &mut Entry)| {
         entry.ways[entry.data()].clock.map_or(0, |clock| clock.change())
     };
     let change = flows.iter().map(change).max().unwrap_or_default();
@@ -528,7 +325,7 @@ impl Captured {
     }
 
     /// What the user should know of it.
-    fn note(&self) -> Option<String> {
+    pub fn note(&self) -> Option<String> {
         let clear = match self.found.why {
             Why::Answers => true,
             Why::Unclear => self.given,
@@ -553,10 +350,10 @@ pub fn read<'a>(packet: &Packet<'a>) -> Result<Segment<'a>, Skip> {
 
 /// The signal that most data gives. One-way delay is before round-trip times, which have the queues
 /// of the way back in them, as long as half of the data gives it.
-fn choose(flows: &[((End, End), Entry)]) -> Option<Signal> {
+pub fn choose<'a>(flows: impl Iterator<Item = &'a Entry> + Clone) -> Option<Signal> {
     let bytes = |signal| -> u64 {
-        let give = flows.iter().filter(|(_, entry)| entry.gives(signal).is_some());
-        give.map(|(_, entry)| entry.bytes()).sum()
+        let give = flows.clone().filter(|entry| entry.gives(signal).is_some());
+        give.map(Entry::bytes).sum()
     };
     let [receiver, sender, rtt] = [Signal::OwdReceiver, Signal::OwdSender, Signal::Rtt].map(bytes);
     let (near_sender, most) =
@@ -569,16 +366,19 @@ fn choose(flows: &[((End, End), Entry)]) -> Option<Signal> {
 }
 
 /// `10.0.0.1:40001 > 10.0.0.2:5001 mptcp 1f2e3d4c`.
-fn name(flows: &[((End, End), Entry)], index: usize) -> String {
-    let (ends, entry) = &flows[index];
-    let mut name = ends_name(entry.ends(*ends));
+pub fn name<'a>(
+    ends: (End, End),
+    entry: &Entry,
+    mut all: impl Iterator<Item = &'a Entry>,
+) -> String {
+    let mut name = ends_name(entry.ends(ends));
     if entry.multipath.seen {
         name += " mptcp";
     }
     if let Some(token) = entry.multipath.token {
         // A subflow that the host which was connected to has begun names the other's token.
-        let first = flows.iter().find(|(_, first)| first.multipath.own == Some(token));
-        let token = first.and_then(|(_, first)| first.multipath.token).unwrap_or(token);
+        let first = all.find(|first| first.multipath.own == Some(token));
+        let token = first.and_then(|first| first.multipath.token).unwrap_or(token);
         name += &format!(" {token:08x}");
     }
     name

@@ -83,8 +83,8 @@ fn largest_error(all: &[Observation], right: impl Fn(u32) -> i64) -> f64 {
 fn near_the_receiver_delay_is_arrival_less_the_stamp() {
     for (tick, error) in [(1_000, 0.002), (MS, 1.001), (4 * MS, 4.001)] {
         let source = open(pcap(&flow(At::Receiver, 1, Some(tick))));
-        assert_eq!(source.signal(), Signal::OwdReceiver);
-        assert_eq!(source.flows(), ["10.0.0.1:1001 > 10.0.1.1:443"]);
+        assert_eq!(source.recording().signal, Signal::OwdReceiver);
+        assert_eq!(source.recording().flows, ["10.0.0.1:1001 > 10.0.1.1:443"]);
         let measured = largest_error(&observations(&source), queue);
         assert!(measured < error, "tick {tick} ns: {measured} ms");
     }
@@ -94,7 +94,7 @@ fn near_the_receiver_delay_is_arrival_less_the_stamp() {
 fn near_the_sender_the_way_back_is_not_in_it() {
     for (tick, error) in [(1_000, 0.002), (MS, 1.001)] {
         let source = open(pcap(&flow(At::Sender, 1, Some(tick))));
-        assert_eq!(source.signal(), Signal::OwdSender);
+        assert_eq!(source.recording().signal, Signal::OwdSender);
         let measured = largest_error(&observations(&source), queue);
         assert!(measured < error, "tick {tick} ns: {measured} ms");
     }
@@ -104,7 +104,7 @@ fn near_the_sender_the_way_back_is_not_in_it() {
 fn without_a_fine_clock_it_is_the_round_trip_time() {
     for tick in [None, Some(10 * MS)] {
         let source = open(pcap(&flow(At::Sender, 1, tick)));
-        assert_eq!(source.signal(), Signal::Rtt, "{tick:?}");
+        assert_eq!(source.recording().signal, Signal::Rtt, "{tick:?}");
         let there_and_back = |packet| queue(packet) + queue_back(packet);
         let measured = largest_error(&observations(&source), there_and_back);
         assert!(measured < 0.002, "{measured} ms");
@@ -275,7 +275,7 @@ fn what_may_have_waited_in_a_delayed_acknowledgement_is_left_out() {
         }
     }
     let source = open(pcap(&packets));
-    assert_eq!((source.signal(), waited), (Signal::Rtt, 19));
+    assert_eq!((source.recording().signal, waited), (Signal::Rtt, 19));
     let measured = delays(&observations(&source));
     // The queue is longest at first.
     assert!(measured.iter().all(|delay| *delay < 4.0), "{measured:?}");
@@ -362,9 +362,12 @@ fn the_largest_are_reported_and_the_others_counted() {
         Limits { flows: 2, packets: 1, at: None },
     )
     .unwrap();
-    assert_eq!(source.flows(), ["10.0.0.20:1020 > 10.0.1.1:443", "10.0.0.19:1019 > 10.0.1.1:443"]);
-    assert_eq!(source.notes().len(), 1, "{:?}", source.notes());
-    let note = &source.notes()[0];
+    assert_eq!(
+        source.recording().flows,
+        ["10.0.0.20:1020 > 10.0.1.1:443", "10.0.0.19:1019 > 10.0.1.1:443"]
+    );
+    assert_eq!(source.recording().notes.len(), 1, "{:?}", source.recording().notes);
+    let note = &source.recording().notes[0];
     assert!(
         note.contains("the 2 largest flows are analysed; 18 others are left out, with 8"),
         "{note}"
@@ -376,8 +379,8 @@ fn it_is_reported_how_much_of_the_data_gives_no_delay() {
     let mut packets = flow(At::Receiver, 1, None);
     packets.extend(flow(At::Receiver, 2, Some(MS)).into_iter().take(500));
     let source = open(pcap(&packets));
-    assert_eq!(source.flows(), ["10.0.0.2:1002 > 10.0.1.1:443"]);
-    let note = &source.notes()[0];
+    assert_eq!(source.recording().flows, ["10.0.0.2:1002 > 10.0.1.1:443"]);
+    let note = &source.recording().notes[0];
     assert!(note.starts_with("skipped, without one-way delay, "), "{note}");
     assert!(note.ends_with(": 1 of the largest, with 88.9 % of the data"), "{note}");
 }
@@ -388,7 +391,7 @@ fn what_a_capture_says_of_check_sequences_is_no_part_of_its_link_type() {
     // Four bytes of them, which are there.
     bytes[23] = 0x44;
     let source = open(bytes);
-    assert_eq!(source.notes(), [""; 0]);
+    assert_eq!(source.recording().notes, [""; 0]);
     assert_eq!(observations(&source).len(), PACKETS as usize);
 }
 
@@ -425,7 +428,7 @@ fn a_packet_that_is_no_segment_is_counted() {
     record(&[0x00; 40], 40);
     let source = open(bytes);
     assert_eq!(
-        source.notes(),
+        source.recording().notes,
         [
             "skipped of 4005 packets: 1 not IP, 1 not TCP (1 of IP protocol 17 UDP), 1 fragmented, 1 cut within their headers",
             "1 of 4005 packets were captured without all TCP options"
@@ -438,7 +441,7 @@ fn a_damaged_capture_gives_what_could_be_read_and_one_note() {
     let whole = pcap(&flow(At::Receiver, 1, Some(MS)));
     let count = |bytes: Vec<u8>| {
         let source = open(bytes);
-        (observations(&source).len(), source.notes().to_vec())
+        (observations(&source).len(), source.recording().notes.to_vec())
     };
     assert_eq!(count(whole.clone()), (PACKETS as usize, vec![]));
     let (measured, notes) = count(whole[..whole.len() * 3 / 4 + 5].to_vec());
@@ -462,7 +465,7 @@ fn a_damaged_capture_gives_what_could_be_read_and_one_note() {
     let flipped = |packets: &[usize]| {
         let mut bytes = whole.clone();
         packets.iter().for_each(|&packet| bytes[stamp(packet) + 3] ^= 0x40);
-        open(bytes).notes().to_vec()
+        open(bytes).recording().notes.to_vec()
     };
     for (packet, skipped) in [(0, 2), (1, 2), (2000, 1)] {
         let damage = "with a time that is days from that of all around (damage)";
@@ -510,8 +513,12 @@ fn memory_does_not_grow_with_the_number_of_flows() {
     let source =
         Source::open(Input::bytes("test", bytes), None, Limits { flows: 1, packets: 1, at: None })
             .unwrap();
-    assert_eq!(source.flows(), ["10.0.0.1:1001 > 10.0.1.1:443"]);
-    assert!(source.notes()[0].contains("at most 10000 others"), "{:?}", source.notes());
+    assert_eq!(source.recording().flows, ["10.0.0.1:1001 > 10.0.1.1:443"]);
+    assert!(
+        source.recording().notes[0].contains("at most 10000 others"),
+        "{:?}",
+        source.recording().notes
+    );
 }
 
 /// Each packet with what else the capture has of it.
@@ -536,11 +543,11 @@ fn a_packet_that_is_there_twice_counts_once() {
         let twice = with(&packets, |(time, data, wire)| vec![(time + 20_000, data.clone(), *wire)]);
         assert_eq!(observations(&twice), observations(&once));
         assert_eq!(observations(&twice).iter().map(|one| one.lost).sum::<u32>(), 1);
-        assert_eq!(twice.traffic(0), once.traffic(0));
+        assert_eq!(twice.recording().traffic[0], once.recording().traffic[0]);
         let note = "left out: 4001 of 8002 packets are copies of others (a capture of several \
                     interfaces or ports has each packet more than once)";
-        assert_eq!(twice.notes(), [note]);
-        assert_eq!(once.notes(), [""; 0]);
+        assert_eq!(twice.recording().notes, [note]);
+        assert_eq!(once.recording().notes, [""; 0]);
     }
 }
 
@@ -553,8 +560,8 @@ fn what_was_sent_again_at_once_is_lost() {
     packets.extend(again.into_iter().map(|packet| Tcp { time: packet.time + 2 * MS, ..packet }));
     let source = open(pcap(&packets));
     assert_eq!(observations(&source).iter().map(|one| one.lost).sum::<u32>(), PACKETS / 20);
-    assert_eq!(source.traffic(0).packets, u64::from(PACKETS + PACKETS / 20));
-    assert_eq!(source.notes(), [""; 0]);
+    assert_eq!(source.recording().traffic[0].packets, u64::from(PACKETS + PACKETS / 20));
+    assert_eq!(source.recording().notes, [""; 0]);
 }
 
 /// Both sides of a router: the client's address is 10.9.9.9 on the other, with a port for each flow.
@@ -577,9 +584,9 @@ fn a_flow_with_translated_addresses_is_one_flow() {
         data[address..address + 4].fill(9);
         vec![(time + 50_000, data, *wire)]
     });
-    assert_eq!(both.flows(), once.flows());
+    assert_eq!(both.recording().flows, once.recording().flows);
     assert_eq!(observations(&both), observations(&once));
-    let [note] = both.notes() else { panic!("{:?}", both.notes()) };
+    let [note] = &both.recording().notes[..] else { panic!("{:?}", both.recording().notes) };
     assert!(note.starts_with("left out: 9.9.9.9:"), "{note}");
     assert!(
         note.ends_with(" > 10.0.1.1:443 with translated addresses (NAT), and 2 more"),
@@ -610,8 +617,11 @@ fn placed(bytes: Vec<u8>, at: Option<narrows_detect::At>) -> Result<Source, Erro
 fn in_the_middle_no_flow_is_skipped_for_its_place() {
     let bytes = pcap(&[middle(1, 18 * MS), middle(2, 26 * MS)].concat());
     let source = placed(bytes.clone(), None).unwrap();
-    assert_eq!((source.signal(), source.flows().len()), (Signal::OwdReceiver, 2));
-    let [note] = source.notes() else { panic!("{:?}", source.notes()) };
+    assert_eq!(
+        (source.recording().signal, source.recording().flows.len()),
+        (Signal::OwdReceiver, 2)
+    );
+    let [note] = &source.recording().notes[..] else { panic!("{:?}", source.recording().notes) };
     assert!(
         note.starts_with("taken for captured near the receiver, of which there is no clear sign")
     );
@@ -626,9 +636,12 @@ fn in_the_middle_no_flow_is_skipped_for_its_place() {
         (Middle, Signal::OwdReceiver),
     ] {
         let source = placed(bytes.clone(), Some(at)).unwrap();
-        assert_eq!((source.signal(), source.flows().len()), (signal, 2));
-        assert_eq!(source.notes(), [""; 0]);
-        assert_eq!(source.captured(), Some(&*format!("{}, as --at says", at.name())));
+        assert_eq!((source.recording().signal, source.recording().flows.len()), (signal, 2));
+        assert_eq!(source.recording().notes, [""; 0]);
+        assert_eq!(
+            source.recording().captured.as_deref(),
+            Some(&*format!("{}, as --at says", at.name()))
+        );
     }
 }
 
@@ -638,7 +651,7 @@ fn where_only_data_was_captured_the_place_is_not_known() {
     packets.retain(|packet| packet.forward);
     let bytes = pcap(&packets);
     let source = placed(bytes.clone(), None).unwrap();
-    let [note] = source.notes() else { panic!("{:?}", source.notes()) };
+    let [note] = &source.recording().notes[..] else { panic!("{:?}", source.recording().notes) };
     assert!(
         note.contains("near the receiver, of which there is no sign: nobody answers."),
         "{note}"
@@ -648,9 +661,9 @@ fn where_only_data_was_captured_the_place_is_not_known() {
     let mut packets = flow(At::Receiver, 1, Some(MS));
     packets.retain(|packet| packet.forward);
     let source = placed(pcap(&packets), None).unwrap();
-    assert_eq!(source.notes(), [""; 0]);
+    assert_eq!(source.recording().notes, [""; 0]);
     let reason = "near the receiver: the delay of data changes by 40.0 ms, which it does not near the sender";
-    assert_eq!(source.captured(), Some(reason));
+    assert_eq!(source.recording().captured.as_deref(), Some(reason));
     assert!(error.starts_with("test: no flow gives a delay (--at sender): expected "), "{error}");
 }
 

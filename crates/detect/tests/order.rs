@@ -36,7 +36,7 @@ fn interfaces_that_stand_one_after_the_other_are_read_together() {
     assert_eq!(observations(&source), observations(&right));
     let place = "times go back by 10.013 s at packet 4001: what follows was captured at the same time, and \
                  is read in its place";
-    assert_eq!(source.notes(), [place]);
+    assert_eq!(source.recording().notes, [place]);
     // Of data in one and its acknowledgements in the other, too.
     let (data, acks): (Vec<_>, Vec<_>) = flow(1).into_iter().partition(|packet| packet.forward);
     let source = open(appended(&[data, acks]));
@@ -57,7 +57,10 @@ fn a_clock_that_was_set_back_goes_on() {
     let source = open(file(101, &records));
     let what = "the clock was set back, and is taken to have gone on";
     let back = step as f64 / 1e9;
-    assert_eq!(source.notes(), [format!("times go back by {back:.3} s at packet 4001: {what}")]);
+    assert_eq!(
+        source.recording().notes,
+        [format!("times go back by {back:.3} s at packet 4001: {what}")]
+    );
     let seen = observations(&source);
     assert_eq!(seen.len(), right.len());
     let off = |(a, b): (&narrows_detect::Observation, &narrows_detect::Observation)| {
@@ -140,9 +143,9 @@ fn sections_have_their_own_clocks() {
     }
     let source = open(bytes.clone());
     let right = open(file(101, &records(&[flow(1), flow(2)].concat())));
-    assert_eq!(source.flows(), right.flows(), "{:?}", source.notes());
+    assert_eq!(source.recording().flows, right.recording().flows, "{:?}", source.recording().notes);
     assert_eq!(observations(&source), observations(&right));
-    assert_eq!(source.notes().len(), 1, "{:?}", source.notes());
+    assert_eq!(source.recording().notes.len(), 1, "{:?}", source.recording().notes);
     // What has no time is counted.
     let simple = records(&flow(3)[..3]);
     for (_, data, wire) in &simple {
@@ -150,7 +153,7 @@ fn sections_have_their_own_clocks() {
     }
     let source = open(bytes);
     assert_eq!(
-        source.notes()[0],
+        source.recording().notes[0],
         "skipped of 8003 packets: 3 without a time (simple packet blocks)"
     );
     assert_eq!(observations(&source), observations(&right));

@@ -27,8 +27,8 @@ fn columns_are_found_by_name_and_the_wait_is_subtracted() {
                 1.7,9,wifi,90,0,40\n\
                 1.8,9,wifi,900,1,0\n";
     let source = open(text, Some("flow,t_s\nother,1.55\nlte,1.65\nwifi,1.7\nwifi,9\n")).unwrap();
-    assert_eq!((source.signal(), source.span()), (Signal::Rtt, (1.5, 9.0)));
-    assert_eq!(source.flows(), ["wifi", "lte"]);
+    assert_eq!((source.recording().signal, source.recording().span), (Signal::Rtt, (1.5, 9.0)));
+    assert_eq!(source.recording().flows, ["wifi", "lte"]);
     let of = |flow, now_us, delay_us| {
         let (delivered, lost) = if now_us % 100_000 == 50_000 { (0, 1) } else { (1, 0) };
         Observation { flow, now_us, delay_us, delivered, lost }
@@ -51,7 +51,7 @@ fn columns_are_found_by_name_and_the_wait_is_subtracted() {
 #[test]
 fn one_way_delay_is_before_round_trip_time() {
     let source = open("flow,t_s,rtt_ms,owd_ms\na,0,9,1\n", None).unwrap();
-    assert_eq!(source.signal(), Signal::Owd);
+    assert_eq!(source.recording().signal, Signal::Owd);
 }
 
 #[test]
@@ -129,9 +129,9 @@ fn the_flows_with_most_rows_are_reported() {
         Limits { flows: 3, packets: 1, at: None },
     )
     .unwrap();
-    assert_eq!(source.flows(), ["big", "f0", "f10"]);
+    assert_eq!(source.recording().flows, ["big", "f0", "f10"]);
     assert_eq!(
-        source.notes(),
+        source.recording().notes,
         ["the 3 largest flows are analysed; 8 others are left out, with 8.0 % of the rows"]
     );
 }
@@ -142,14 +142,14 @@ fn the_number_of_flows_that_return_after_others_is_a_bound() {
     for row in 0..30_000 {
         text += &format!("f{},{row},1\n", row % 10_000);
     }
-    let notes = open(&text, None).unwrap().notes().to_vec();
+    let notes = open(&text, None).unwrap().recording().notes.to_vec();
     assert!(notes[0].contains("are analysed; at most "), "{notes:?}");
 }
 
 #[test]
 fn losses_of_nobody_are_counted() {
     let table = "flow,t_s,owd_ms\na,1,2\n";
-    let notes = |losses| open(table, Some(losses)).unwrap().notes().to_vec();
+    let notes = |losses| open(table, Some(losses)).unwrap().recording().notes.to_vec();
     assert!(notes("flow,t_s\na,1\n").is_empty());
     assert_eq!(
         notes("flow,t_s\na,1\n\"a\",2\nb,3\n"),

@@ -54,13 +54,22 @@ pub fn command(
         // libbpf's own headers, of the version that loads the object.
         .arg("-isystem")
         .arg(libbpf)
-        // <linux/bpf.h> wants <asm/types.h>, which -target bpf does not look for.
+        // <linux/bpf.h> wants <asm/types.h>, which -target bpf does not look for: that of the machine that
+        // compiles, where there is none of `arch`. Both have the kernel's generic types.
         .arg(format!("-idirafter/usr/include/{arch}-linux-gnu"))
+        .arg(format!("-idirafter/usr/include/{}-linux-gnu", std::env::consts::ARCH))
         .arg("-c")
         .arg(source)
         .arg("-o")
         .arg(object);
     command
+}
+
+/// Takes the DWARF out of an object, which nothing reads and is a third of it; BTF stays. By the
+/// llvm-strip of `clang`'s version, where it is installed.
+#[allow(dead_code)] // at run time
+pub fn strip(clang: &str, object: &Path) {
+    let _ = Command::new(clang.replace("clang", "llvm-strip")).arg("-g").arg(object).status();
 }
 
 /// Macros for a control and its replay: the name, the default constants for other loaders, and the

@@ -7,7 +7,8 @@
 //! tcp_congestion_ops` by BPF struct_ops); [`pins`] makes it outlive the command that loaded it,
 //! [`cgroup`] selects it for the sockets of a cgroup, [`state`] reads the state of connections, and
 //! [`reap()`] deletes what was left of them. [`sampler`] reads round-trip times of sockets under any
-//! control. [`receiver`] detects at the receiver.
+//! control. [`receiver`] detects at the receiver. [`trial`] gives a share of new connections another control,
+//! and counts what becomes of them.
 //!
 //! [`replay`] runs recorded events through a control in the kernel, without sockets. The tests compare
 //! every outcome with native code's, bit by bit, and bound the verified instructions; the bench
@@ -33,6 +34,7 @@ pub mod sampler;
 mod settings;
 mod signal;
 pub mod state;
+pub mod trial;
 mod undo;
 
 pub use available::{Unavailable, available, is_root};

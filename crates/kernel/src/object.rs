@@ -1,11 +1,13 @@
 //! The BPF objects of laws.
 
 use crate::{Error, Settings, Signal, clang};
+use flate2::read::ZlibDecoder;
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Object, Program};
 use narrows_laws::raw::Detection;
 use narrows_laws::{Control, Law, Params, user};
 use std::ffi::OsStr;
+use std::io::Read;
 use std::mem::offset_of;
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
@@ -21,7 +23,7 @@ static USER: OnceLock<[Vec<u8>; 3]> = OnceLock::new();
 /// The BPF object of a law, as installed for bpftool. Panics for a user's law that [`compile_user`]
 /// has not compiled.
 pub fn of(law: Law) -> &'static [u8] {
-    if law == Law::USER { &user()[0] } else { find(CONTROL, law) }
+    if law == Law::USER { &user()[0] } else { find(&CONTROL, law) }
 }
 
 /// The BPF object that runs a control: with a detector that decides, not the one for bpftool.
@@ -29,13 +31,13 @@ pub fn of_control(control: Control) -> &'static [u8] {
     match control.detector.decides() {
         false => of(control.law),
         true if control.law == Law::USER => &user()[1],
-        true => find(DETECT, control.law),
+        true => find(&DETECT, control.law),
     }
 }
 
 /// The BPF object that replays events through a law.
 pub(crate) fn replay_of(law: Law) -> &'static [u8] {
-    if law == Law::USER { &user()[2] } else { find(REPLAY, law) }
+    if law == Law::USER { &user()[2] } else { find(&REPLAY, law) }
 }
 
 fn user() -> &'static [Vec<u8>; 3] {
@@ -90,9 +92,27 @@ pub fn compile_user() -> Result<(), Error> {
     Ok(())
 }
 
-fn find(all: &'static [(u32, &'static Aligned<[u8]>)], law: Law) -> &'static [u8] {
-    let of = all.iter().find(|(number, _)| *number == law.number());
-    &of.expect("each law has been compiled").1.0
+/// An object of a law as build.rs packed it, and unpacked since it was first asked for.
+struct Packed {
+    law: u32,
+    packed: &'static [u8],
+    object: OnceLock<Vec<u8>>,
+}
+
+impl Packed {
+    const fn new(law: u32, packed: &'static [u8]) -> Packed {
+        Packed { law, packed, object: OnceLock::new() }
+    }
+}
+
+fn find(all: &'static [Packed], law: Law) -> &'static [u8] {
+    let of = all.iter().find(|of| of.law == law.number()).expect("each law has been compiled");
+    of.object.get_or_init(|| {
+        let mut object = Vec::new();
+        let mut decoder = ZlibDecoder::new(of.packed);
+        decoder.read_to_end(&mut object).expect("what build.rs packed can be unpacked");
+        object
+    })
 }
 
 /// Pairs of paths that a detector compares in an event, whose softirq must be short

@@ -4,6 +4,7 @@
 //! /sys/fs/bpf/nr_conns, nr_plain, nr_users, nr_detections   maps that controls share
 //! /sys/fs/bpf/narrows/nr_olia/    link (before Linux 6.4: ops), counters, build, params, signal, the programs
 //! /sys/fs/bpf/narrows/cgroup-ID   a control's choice for a cgroup; see cgroup
+//! /sys/fs/bpf/narrows/trial/      a trial; see trial
 //! ```
 //!
 //! A control counts as loaded while its registration is pinned, which is pinned last and removed
@@ -14,7 +15,7 @@ use crate::control::Loaded;
 use crate::object;
 use crate::register::{Kernel, available_controls, is_ours};
 use crate::state::{self, BPFFS, SHARED};
-use crate::{Error, Settings, Signal, Undo, bpffs};
+use crate::{Error, Settings, Signal, Undo, bpffs, trial};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
@@ -242,6 +243,7 @@ impl Pins {
         if !root.exists() {
             return Ok(());
         }
+        trial::sweep()?;
         for name in names(root)? {
             let folder = root.join(&name);
             let living = self.kernel.pinned(&folder.join(self.kernel.pin_name())).is_some();
@@ -375,7 +377,7 @@ pub fn make_folder(path: &Path, undo: &mut Undo) -> Result<(), Error> {
 }
 
 /// Removes a folder of pins, of one level.
-fn remove_folder(path: &Path) -> Result<(), Error> {
+pub(crate) fn remove_folder(path: &Path) -> Result<(), Error> {
     if !path.exists() {
         return Ok(());
     }

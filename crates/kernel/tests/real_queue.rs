@@ -1,6 +1,6 @@
 //! One flow's share on a second network, without an emulator: veth, and one tbf of 20 Mbit/s whose queue is
 //! nearly all of the round-trip time. Nothing adds jitter there, so which packet finds the queue full depends on
-//! who leaves a place open, and for how long (docs/fidelity.md, point 12). `scripts/real-queue` is the same
+//! who leaves a place open, and for how long (docs/method/fidelity.md, point 12). `scripts/real-queue` is the same
 //! with more runs and figures.
 
 use narrows_kernel::control::Registered;

@@ -12,7 +12,7 @@ use narrows_stats::{round, weighted};
 
 /// Accuracy of the detector of the connection under test in one phase of the scenario. Shares and
 /// rates are over the decisions that count: those after the warm-up, the scenario's and the
-/// detector's own. `docs/measuring.md` has the definitions.
+/// detector's own. `docs/method/measuring.md` has the definitions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PhaseDetection {
     /// Start of the phase, seconds from the start of the run.

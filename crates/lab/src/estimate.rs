@@ -5,12 +5,12 @@ use narrows_traffic::Source;
 
 use crate::scenario::{Flow, FlowKind, FlowPath, Link, Scenario};
 
-/// Packet-hops that one core simulates in a second, about: docs/performance.md has what was
+/// Packet-hops that one core simulates in a second, about: docs/results/performance.md has what was
 /// measured.
 pub const HOPS_PER_SECOND: f64 = 3e6;
 
 /// Memory of a connection and of each of its paths while nothing is under way, bytes, as measured
-/// for docs/performance.md.
+/// for docs/results/performance.md.
 const PER_CONNECTION: f64 = 6.5e3;
 const PER_PATH: f64 = 1.3e3;
 /// Memory of a packet under way, and of a TCP segment that waits for its acknowledgement, bytes.

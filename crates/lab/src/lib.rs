@@ -33,6 +33,8 @@ mod setup;
 mod silence;
 mod summary;
 mod table;
+#[cfg(feature = "arrow")]
+pub mod tables;
 pub mod units;
 mod watched;
 
@@ -53,13 +55,13 @@ pub use narrows_laws::{Control, catalogue};
 pub use narrows_sim::PassiveDetector;
 pub use narrows_traffic::Signal;
 pub use output::Output;
-pub use plan::{Case, Finished, Plan, Point, Seeds, SeriesOf, Task};
+pub use plan::{Case, Finished, Plan, Point, Seeds, SeriesOf, Shard, Task};
 pub use provenance::Provenance;
 pub use recorder::Run;
 pub use scenario::{
-    Bound, Edits, Event, EventKind, Field, Flow, FlowKind, FlowPath, Link, Phase, Published, Rival,
-    Scenario, Sweep, Table, load, parse, reference, shipped, source_text,
+    Bound, Edits, Event, EventKind, Field, Flow, FlowKind, FlowPath, Link, Made, Phase, Published,
+    Rival, Scenario, Sweep, Table, load, parse, reference, shipped, source_text,
 };
-pub use setup::{Setup, program, sha256};
+pub use setup::{Setup, is_in, program, sha256};
 pub use summary::{Fairness, Fitness, Summary};
 pub use table::{fold, report, summary_table};

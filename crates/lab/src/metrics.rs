@@ -387,25 +387,3 @@ pub fn listed() -> Vec<(&'static str, Vec<[&'static str; 3]>)> {
         ("passive", each(PASSIVE)),
     ]
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn docs_list_every_metric_and_no_other() {
-        let docs = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/measuring.md");
-        let docs = std::fs::read_to_string(docs).unwrap();
-        let (_, rest) = docs.split_once("\n## Metrics\n").expect("a section of metrics");
-        let section = rest.split("\n## ").next().unwrap();
-        let found: Vec<&str> = section.lines().filter(|line| line.starts_with("| `")).collect();
-        let each = listed().into_iter().flat_map(|(of, metrics)| {
-            let line = move |[name, unit, about]: [&str; 3]| {
-                format!("| `{of}.{name}` | {unit} | {about} |")
-            };
-            metrics.into_iter().map(line)
-        });
-        let expected: Vec<String> = each.collect();
-        assert!(found == expected, "expected in docs/measuring.md:\n{}", expected.join("\n"));
-    }
-}

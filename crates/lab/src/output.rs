@@ -225,7 +225,7 @@ mod tests {
     fn what_says_that_results_are_there_comes_last() {
         let home = tempfile::tempdir().unwrap();
         let target = home.path().join("out");
-        let provenance = Provenance::new("compare", "all".into(), false, None);
+        let provenance = Provenance::new("compare", "all".into(), false, None, &[]);
         let mut output = Output::of(&target, &provenance).unwrap();
         output.write("runs/one.json", |to| to.write_all(b"1")).unwrap();
         // Something that cannot be replaced stops the files on their way.

@@ -27,7 +27,7 @@ pub struct Case {
 }
 
 /// A value on an axis of a sweep.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// The field that was set, dotted.
     pub field: String,
@@ -140,6 +140,19 @@ impl Seeds {
         self.first <= others.first && others.last <= self.last
     }
 
+    /// A part of them: all parts have as many, give or take one, and follow each other.
+    ///
+    /// # Errors
+    /// There are fewer seeds than parts.
+    pub fn shard(self, Shard { index, of }: Shard) -> Result<Seeds, String> {
+        let count = self.count();
+        if of > count {
+            return Err(format!("expected at most {count} shards of {count} seeds, found {of}"));
+        }
+        let begin = |index: u64| self.first + index * count / of;
+        Ok(Seeds { first: begin(index - 1), last: begin(index) - 1 })
+    }
+
     /// These and the `next`, which begin where these end.
     pub fn with(self, next: Seeds) -> Option<Seeds> {
         (self.last + 1 == next.first).then_some(Seeds { last: next.last, ..self })
@@ -177,6 +190,29 @@ impl FromStr for Seeds {
                 Ok(Seeds { first, last })
             }
             _ => Err(format!("expected K or A..B, from 1 to at most {MOST}, such as 30 or 31..60")),
+        }
+    }
+}
+
+/// `I/N`: the Ith of N parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// From 1.
+    index: u64,
+    of: u64,
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shard, String> {
+        const MOST: u64 = 100_000;
+        let parts = text.split_once('/').map(|(index, of)| (index.parse(), of.parse()));
+        match parts {
+            Some((Ok(index), Ok(of))) if 1 <= index && index <= of && of <= MOST => {
+                Ok(Shard { index, of })
+            }
+            _ => Err("expected I/N, the Ith of N shards from 1, such as 3/7".into()),
         }
     }
 }
@@ -304,6 +340,25 @@ mod tests {
         assert_eq!([next("10", "12..20"), next("10", "10..20"), next("11..20", "10")], [None; 3]);
         for wrong in ["", "0", "0..3", "5..4", "1..", "..3", "1...3", "100001", "x"] {
             assert!(read(wrong).unwrap_err().starts_with("expected K or A..B"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shards_are_all_seeds_each_once() {
+        let seeds: Seeds = "11..30".parse().unwrap();
+        for of in 1..=20 {
+            let parts = (1..=of).map(|index| seeds.shard(format!("{index}/{of}").parse().unwrap()));
+            let parts: Vec<Seeds> = parts.collect::<Result<_, _>>().unwrap();
+            let whole = parts[1..].iter().try_fold(parts[0], |all, &next| all.with(next));
+            assert_eq!(whole, Some(seeds), "{of}");
+            let counts: Vec<u64> = parts.iter().map(|part| part.count()).collect();
+            let (most, least) = (counts.iter().max().unwrap(), counts.iter().min().unwrap());
+            assert!(most - least <= 1, "{counts:?}");
+        }
+        let message = seeds.shard("1/21".parse().unwrap()).unwrap_err();
+        assert_eq!(message, "expected at most 20 shards of 20 seeds, found 21");
+        for wrong in ["", "0/3", "4/3", "1", "1/", "/1", "1/0", "-1/3", "1/100001"] {
+            assert!(wrong.parse::<Shard>().unwrap_err().starts_with("expected I/N"), "{wrong}");
         }
     }
 

@@ -42,20 +42,21 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// That of results of a `kind` that `results_sha256` identifies, which this command begins to
-    /// make now, on this machine's kernel if `kernel` is set.
+    /// That of results of a `kind` that `results_sha256` identifies, which `command` begins to make
+    /// now, on this machine's kernel if `kernel` is set.
     pub fn new(
         kind: &str,
         results_sha256: String,
         kernel: bool,
         commit: Option<&str>,
+        command: &[String],
     ) -> Provenance {
         let release = || fs::read_to_string("/proc/sys/kernel/osrelease").ok();
         Provenance {
             format: FORMAT,
             kind: kind.into(),
             results_sha256,
-            command: std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            command: command.to_vec(),
             version: env!("CARGO_PKG_VERSION").into(),
             commit: commit.map(String::from),
             kernel: kernel.then(release).flatten().map(|release| release.trim().to_owned()),
@@ -74,9 +75,14 @@ impl Provenance {
         Provenance { comparison: Some(comparison), ..self }
     }
 
-    /// The same, of runs on the kernel that made `other` and by the command that makes all of them.
-    pub fn like(self, other: &Provenance, command: Vec<String>) -> Provenance {
-        Provenance { command, kernel: other.kernel.clone(), ..self }
+    /// The same, of runs on the kernel that made `other`.
+    pub fn like(self, other: &Provenance) -> Provenance {
+        Provenance { kernel: other.kernel.clone(), ..self }
+    }
+
+    /// Are the results of runs in real time?
+    pub fn real_time(&self) -> bool {
+        self.kernel.is_some()
     }
 
     /// What two comparisons differ in besides their seeds, if in anything.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::OnceLock;
 
 use narrows_laws::{Params, user};
 use serde::{Deserialize, Serialize};
@@ -49,14 +51,27 @@ pub fn sha256(value: &impl std::fmt::Debug) -> String {
     hex(&hash.finalize())
 }
 
+/// The file that holds this code, and the hash of it once it is known.
+static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+static HASH: OnceLock<String> = OnceLock::new();
+
+/// This code is in `file`, a library, and not in the program that runs.
+pub fn is_in(file: PathBuf) {
+    let _ = PROGRAM.set(file);
+}
+
 /// SHA-256 of this program, another build of which may simulate otherwise.
 ///
 /// # Errors
 /// Its file cannot be read.
 pub fn program() -> Result<String, Error> {
-    let program = std::env::current_exe().unwrap_or_default();
+    if let Some(hash) = HASH.get() {
+        return Ok(hash.clone());
+    }
+    let itself = || std::env::current_exe().unwrap_or_default();
+    let program = PROGRAM.get().cloned().unwrap_or_else(itself);
     let bytes = std::fs::read(&program).map_err(Error::io(&program, "read"))?;
-    Ok(hex(&Sha256::digest(bytes)))
+    Ok(HASH.get_or_init(|| hex(&Sha256::digest(bytes))).clone())
 }
 
 /// Hexadecimal digits of a hash.

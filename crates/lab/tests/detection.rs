@@ -335,7 +335,7 @@ fn a_system_in_a_file_is_its_settings() {
 
 #[test]
 fn docs_list_every_system_and_no_other() {
-    let docs = include_str!("../../../docs/measuring.md");
+    let docs = include_str!("../../../docs/method/measuring.md");
     let (_, rest) = docs.split_once("| name | control | set to |\n|---|---|---|\n").unwrap();
     let found: Vec<&str> = rest.lines().take_while(|line| line.starts_with("| ")).collect();
     let systems = catalogue::NAMES.iter().filter(|named| named.is_system());

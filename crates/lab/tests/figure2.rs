@@ -44,7 +44,7 @@ fn nsb_2_uncoupled_is_close_to_1() {
 
 /// Figure 2(a): coupled control is far below TCP's part. Half of it is the fluid value for two
 /// equal paths; losses in bursts and delayed ACKs take some of that. The paper's 0.6 was measured on
-/// a kernel that grew a whole packet after each recovery; docs/measuring.md has the comparison.
+/// a kernel that grew a whole packet after each recovery; docs/method/measuring.md has the comparison.
 #[test]
 #[ignore = "long: statistics"]
 fn nsb_2_coupled_is_far_below_1() {

@@ -1,7 +1,8 @@
 //! A series as Parquet holds what the CSV holds.
 #![cfg(feature = "parquet")]
 
-use narrows_lab::series::{Sample, write_parquet};
+use narrows_lab::series::Sample;
+use narrows_lab::tables::{series, write_parquet};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
 
@@ -19,7 +20,8 @@ fn samples_come_back_from_parquet() {
         queue_ms: 3.0,
     };
     let mut bytes = Vec::new();
-    write_parquet(&[sample(0.1, None), sample(0.2, Some(7))], &mut bytes).unwrap();
+    let table = series(&[sample(0.1, None), sample(0.2, Some(7))]).unwrap();
+    write_parquet(&table, &mut bytes).unwrap();
 
     let mut file = tempfile::tempfile().unwrap();
     std::io::Write::write_all(&mut file, &bytes).unwrap();
@@ -43,8 +45,8 @@ fn samples_come_back_from_parquet() {
     );
     assert_eq!(rows[1].get_double(0).unwrap(), 0.2);
     assert_eq!(rows[1].get_string(1).unwrap(), "mptcp");
-    assert!(rows[0].get_int(4).is_err(), "no ssthresh before the first loss");
-    assert_eq!(rows[1].get_int(4).unwrap(), 7);
+    assert!(rows[0].get_uint(4).is_err(), "no ssthresh before the first loss");
+    assert_eq!(rows[1].get_uint(4).unwrap(), 7);
     assert!(rows[0].get_double(5).is_err(), "no RTT before it was measured");
     assert_eq!(rows[1].get_double(5).unwrap(), 20.5);
     assert_eq!(rows[1].get_double(8).unwrap(), 3.0);

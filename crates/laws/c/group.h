@@ -5,7 +5,7 @@
  * window is cut (nr_group_cut) and by how much the flow grows (a multiple of nr_group_credit);
  * laws/greno.h, laws/gcubic.h.
  *
- * Source: docs/one-flow.md; one state for flows that share a bottleneck: RFC 8699.
+ * Source: docs/method/one-flow.md; one state for flows that share a bottleneck: RFC 8699.
  *
  *   r0_i   RTT of path i, without the time that a packet waited for a second one to be acknowledged
  *   f_i    share of its acknowledgements that are of two packets or more

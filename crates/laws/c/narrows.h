@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Types shared by laws, detectors, slow starts and hosts; docs/contract.md is their reference. A
- * multipath connection is a table of paths (MPTCP: subflows). A detector gives each path two masks:
- * of the paths that it may share a bottleneck with, and of those among them that it is known to. A
- * law reads the paths in the masks of its path, a slow start sets the first window.
+ * Types shared by laws, detectors, slow starts and hosts; docs/method/contract.md is their
+ * reference. A multipath connection is a table of paths (MPTCP: subflows). A detector gives each
+ * path two masks: of the paths that it may share a bottleneck with, and of those among them that it
+ * is known to. A law reads the paths in the masks of its path, a slow start sets the first window.
  *
  * Units: windows in packets of the path's MSS; times in microseconds (srtt in 1/8 us, as Linux);
  * rates in bytes per second.

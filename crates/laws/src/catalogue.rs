@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 /// A name that stands for a control, or for the system of a paper: a control with its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Named {
     /// The name.
     pub name: &'static str,
@@ -68,6 +69,7 @@ pub fn stands_for(name: &str) -> Option<&'static Named> {
 /// A name that is not in the catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {kind} '{name}'{hint}{known}", hint = hint)]
+#[non_exhaustive]
 pub struct Unknown {
     /// What it should be: `law`, `parameter`, `link`.
     pub kind: &'static str,
@@ -110,6 +112,7 @@ pub fn hint(name: &str, known: &[&str]) -> String {
 
 /// Why a name is not a control.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum NoControl {
     /// Part of it is not known.
     #[error(transparent)]

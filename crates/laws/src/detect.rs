@@ -26,6 +26,7 @@ pub const MAX_FLOWS: usize = 64;
 /// A detector that cannot work on captures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("detector '{name}' does not use delays and losses; expected one of: {known}", known = fit())]
+#[non_exhaustive]
 pub struct Unfit {
     /// Its name.
     pub name: &'static str,
@@ -67,6 +68,7 @@ pub struct FlowsDecision {
 
 /// Flows that share a bottleneck.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Group {
     /// Their numbers, in order; a single one has its own bottleneck.
     pub flows: Vec<usize>,

@@ -25,6 +25,7 @@ use crate::pair::Answer;
 
 /// Who shares a bottleneck with whom. Sets of flows are bits of a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Finding {
     /// With whom each flow shares a bottleneck, also by way of others, and itself.
     group: Vec<u64>,

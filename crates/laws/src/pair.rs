@@ -76,7 +76,7 @@ impl Pair {
         away * (f64::from(self.observations) + 1.0).sqrt()
     }
 
-    /// How likely the answer is right, as measured: docs/xcorr.md, How sure an answer is. None without an
+    /// How likely the answer is right, as measured: docs/method/xcorr.md, How sure an answer is. None without an
     /// answer.
     pub fn confidence(&self) -> Option<f64> {
         match self.answer {

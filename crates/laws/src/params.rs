@@ -64,6 +64,7 @@ impl Unit {
 
 /// A parameter, as `narrows list` shows it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Param {
     /// The name, `LAW.PARAMETER` or `DETECTOR.PARAMETER`.
     pub name: String,

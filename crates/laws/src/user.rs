@@ -70,6 +70,7 @@ pub enum Checks {
 /// Why a header cannot be loaded as a law: one line, followed by the compiler's messages if any.
 #[derive(Debug, thiserror::Error)]
 #[error("{place}: {message}")]
+#[non_exhaustive]
 pub struct LoadError {
     place: String,
     message: String,

@@ -1,5 +1,6 @@
-//! The laws' advice about subflows, followed where the path manager can: a subflow that is advised to be
-//! a backup becomes one, and regular again when the advice is withdrawn.
+//! Advice about subflows, of their laws or, where those give none, by what the connection delivers
+//! (`advise/pays.rs`), followed where the path manager can: a subflow that is advised to be a backup becomes
+//! one, and regular again when the advice is withdrawn.
 //!
 //! A path manager in user space sets one subflow of one connection (`MPTCP_PM_CMD_SET_FLAGS` with its
 //! token). The kernel's own, up to Linux 6.18, sets an endpoint: of every connection in the namespace
@@ -8,14 +9,17 @@
 //! and one such subflow each, those aside that say nothing on any path: an idle connection, as a
 //! control channel beside a transfer, has no advice and no need of the path.
 
+mod pays;
+
 use narrows_kernel::pins::{self, Held};
-use narrows_kernel::register::{available_controls, is_ours};
+use narrows_kernel::register::is_ours;
 use narrows_kernel::{Error, is_root, state};
 use narrows_laws::catalogue::control_of_kernel_name;
 use narrows_laws::{Advice, Law, params};
-use narrows_mptcp::diag::{self, State};
+use narrows_mptcp::diag::{self, Socket, State};
 use narrows_mptcp::pm::{self, Endpoint};
 use narrows_netns::Namespace;
+use pays::{Judge, Sample};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -31,27 +35,15 @@ const IDLE_MS: u32 = 10_000;
 /// An endpoint that an idle connection wanted back is regular for so long at least.
 const REST: Duration = Duration::from_secs(60);
 
-/// Can advice come: is a control loaded that gives some?
+/// May this process follow advice?
 ///
 /// # Errors
-/// None, or not root.
-pub fn can_come() -> Result<(), Error> {
-    const COMMAND: &str = "narrows kernel load bbr --set bbr.close=0.6";
-    let refused = |message: String| Err(Error::input("kernel advise", message));
-    if !is_root() {
-        return refused("needs root".into());
+/// Not root.
+pub fn allowed() -> Result<(), Error> {
+    match is_root() {
+        true => Ok(()),
+        false => Err(Error::input("kernel advise", "needs root")),
     }
-    let ours: Vec<String> =
-        available_controls()?.into_iter().filter(|name| is_ours(name)).collect();
-    if ours.is_empty() {
-        return refused(format!("no control is loaded ({COMMAND})"));
-    }
-    let loaded = pins::loaded()?;
-    let gives = |name: &&String| gives(name, loaded.iter().find(|held| held.name == **name));
-    if ours.iter().any(|name| gives(&name)) {
-        return Ok(());
-    }
-    refused(format!("no loaded control gives advice: bbr does, with bbr.close above 0 ({COMMAND})"))
 }
 
 /// Does a control give advice, as far as is known? A law of narrows has a parameter for it, 0 if it
@@ -95,11 +87,18 @@ struct Seen {
     idle: bool,
 }
 
+/// Judges connections whose laws give no advice, from one beginning on.
+struct Judged {
+    judge: Judge,
+    began: Instant,
+}
+
 /// Follows the advice in a network namespace.
 pub struct Follower {
     namespace: Namespace,
     /// Is advice in other namespaces reported, too?
     others: bool,
+    judged: Judged,
     /// What was set: subflows, and endpoints by their ids.
     subflows: BTreeSet<Subflow>,
     endpoints: BTreeMap<u8, IpAddr>,
@@ -115,6 +114,7 @@ impl Follower {
         Follower {
             namespace,
             others,
+            judged: Judged { judge: Judge::default(), began: Instant::now() },
             subflows: BTreeSet::new(),
             endpoints: BTreeMap::new(),
             rests: BTreeMap::new(),
@@ -142,8 +142,12 @@ impl Follower {
                 problems.extend(advised.map(|at| format!("{}: not done: {place}", of(at))));
             }
         }
+        let loaded = pins::loaded()?;
+        let advises =
+            |name: &str| is_ours(name) && gives(name, loaded.iter().find(|one| one.name == name));
         let namespace = self.namespace.clone();
-        let done = namespace.run(|| self.turn(&here, &mut problems)).and_then(|done| done);
+        let turn = || self.turn(here, advises, &mut problems);
+        let done = namespace.run(turn).and_then(|done| done);
         let place = || format!("network namespace {}", namespace.name);
         let mut lines = done.map_err(|error| Error::input(place(), error.to_string()))?;
         lines.extend(problems.iter().filter(|line| !self.told.contains(line)).cloned());
@@ -167,10 +171,16 @@ impl Follower {
     /// In the namespace.
     fn turn(
         &mut self,
-        advised: &BTreeSet<Subflow>,
+        mut advised: BTreeSet<Subflow>,
+        advises: impl Fn(&str) -> bool,
         problems: &mut Vec<String>,
     ) -> io::Result<Vec<String>> {
-        let (seen, now) = (look(advised)?, Instant::now());
+        let (sockets, now) = (diag::sockets()?, Instant::now());
+        let samples: Vec<Sample> =
+            sockets.iter().filter(|socket| !advises(&socket.control)).filter_map(sample).collect();
+        let Judged { judge, began } = &mut self.judged;
+        advised.extend(judge.look(now - *began, &samples));
+        let seen = look(&sockets, &advised);
         let mut lines = Vec::new();
         self.rests.retain(|_, end| *end > now);
         self.endpoints.retain(|&id, &mut address| match agree(address, &seen) {
@@ -228,24 +238,41 @@ impl Follower {
     }
 }
 
-/// The established subflows of this thread's namespace.
-fn look(advised: &BTreeSet<Subflow>) -> io::Result<Vec<Seen>> {
+/// The subflow of a socket, if it is an established one.
+fn subflow_of(socket: &Socket) -> Option<(Subflow, bool)> {
+    let mptcp = socket.subflow.filter(|subflow| !subflow.fell_back())?;
+    let subflow = Subflow { token: mptcp.token, local: socket.local, remote: socket.remote };
+    (socket.state == State::Established).then_some((subflow, mptcp.is_backup()))
+}
+
+fn sample(socket: &Socket) -> Option<Sample> {
+    let (subflow, backup) = subflow_of(socket)?;
+    let info = socket.info.as_ref()?;
+    Some(Sample {
+        subflow,
+        acked: info.bytes_acked,
+        busy_us: info.busy_time,
+        srtt_us: info.rtt,
+        backup,
+    })
+}
+
+/// The established subflows among the sockets of a namespace.
+fn look(sockets: &[Socket], advised: &BTreeSet<Subflow>) -> Vec<Seen> {
     let mut seen = Vec::new();
     let mut idle_ms: BTreeMap<u32, u32> = BTreeMap::new();
-    for socket in diag::sockets()?.into_iter().filter(|one| one.state == State::Established) {
-        let Some(mptcp) = socket.subflow.filter(|subflow| !subflow.fell_back()) else { continue };
-        let (local, remote) = (socket.local, socket.remote);
-        let subflow = Subflow { token: mptcp.token, local, remote };
-        let (advised, backup) = (advised.contains(&subflow), mptcp.is_backup());
-        seen.push(Seen { subflow, advised, backup, idle: false });
-        let last = socket.info.map_or(0, |info| info.last_data_sent.min(info.last_data_recv));
-        let least = idle_ms.entry(mptcp.token).or_insert(last);
+    for socket in sockets {
+        let Some((subflow, backup)) = subflow_of(socket) else { continue };
+        seen.push(Seen { subflow, advised: advised.contains(&subflow), backup, idle: false });
+        let info = socket.info.as_ref();
+        let last = info.map_or(0, |info| info.last_data_sent.min(info.last_data_recv));
+        let least = idle_ms.entry(subflow.token).or_insert(last);
         *least = last.min(*least);
     }
     for one in &mut seen {
         one.idle = idle_ms[&one.subflow.token] >= IDLE_MS;
     }
-    Ok(seen)
+    seen
 }
 
 /// Makes a subflow a backup: alone, or by an endpoint, whose id is returned.

@@ -14,6 +14,7 @@ use narrows_kernel::cgroup::{self, Cgroup};
 use narrows_kernel::pins::{self, Change, FOLDER, Pins, make_folder};
 use narrows_kernel::register::{NAME_MAX, available_controls, is_ours, padded};
 use narrows_kernel::state::set_plain;
+use narrows_kernel::trial;
 use narrows_kernel::{Error, Settings, Undo};
 use narrows_laws::Control;
 use narrows_laws::catalogue::control_of_kernel_name;
@@ -31,7 +32,8 @@ mod uses;
 pub use crate::sockets::{Kept, Moved};
 pub use keepers::{Keepers, Process};
 
-use defaults::{KERNELS_OWN, cookie, default_of, inside, namespaces, restore, set_default};
+pub(crate) use defaults::namespaces;
+use defaults::{KERNELS_OWN, cookie, default_of, inside, restore, set_default};
 use uses::{KIND_CGROUP, KIND_NETNS, Key, Record, Uses, place_of, text};
 
 /// Where a control is to be used.
@@ -122,6 +124,8 @@ pub struct Unloaded {
     pub others: Vec<(Foreign, String)>,
     /// MPTCP listeners that had it.
     pub moved: Moved,
+    /// Did that end a trial?
+    pub trial: bool,
     /// What runs it until it closes.
     pub keepers: Keepers,
 }
@@ -248,6 +252,9 @@ impl Admin {
             loaded: pins::loaded()?.iter().any(|held| held.name == name),
             ..Unloaded::default()
         };
+        if trial::read()?.is_some_and(|trial| trial.plan.controls.iter().any(|one| one == name)) {
+            done.trial = self.end_trial()?.is_some();
+        }
         let namespaces = namespaces()?;
         // What the namespaces that only inherited it are to have.
         let before = former(name)?;
@@ -300,7 +307,7 @@ impl Admin {
     }
 
     /// Removes the shared maps when no control is left.
-    fn tidy(&self) -> Result<(), Error> {
+    pub(crate) fn tidy(&self) -> Result<(), Error> {
         tidy_uses()?;
         self.0.tidy()
     }

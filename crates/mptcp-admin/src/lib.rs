@@ -1,7 +1,8 @@
 //! Controls and MPTCP on this machine, for those who run it: controls are loaded, used and unloaded
 //! ([`assign`]), also at the start of the machine ([`boot`]); what hinders them or MPTCP is found
-//! ([`check`]), what runs now is shown ([`status`]), what the laws advise is done ([`advise`]), and which
-//! paths meet in one bottleneck is found under any control ([`watch`]).
+//! ([`check`]), what runs now is shown ([`status`]), what the laws advise is done ([`advise`]), which paths
+//! meet in one bottleneck is found under any control ([`watch`]), and a control is tried on a share of the
+//! connections before all get it ([`trial`]).
 
 pub mod advise;
 pub mod assign;
@@ -12,4 +13,5 @@ mod interfaces;
 mod listeners;
 mod sockets;
 pub mod status;
+pub mod trial;
 pub mod watch;

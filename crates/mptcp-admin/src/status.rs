@@ -1,7 +1,7 @@
 //! What runs now: loaded controls, where they are used, and every MPTCP connection with its
 //! subflows, our controls' state joined with what the kernel reports of the sockets.
 //!
-//! The structs are the schema of `narrows kernel status --json`; docs/kernel.md shows it. Fields may
+//! The structs are the schema of `narrows kernel status --json`; docs/guide/watch.md shows it. Fields may
 //! be added under the same [`FORMAT`].
 
 mod connections;

@@ -5,7 +5,7 @@
 //! Once a second the kernel's sock_diag says which sockets there are ([`Watch::look`]); their samples
 //! are read some times a second ([`Watch::sample`]).
 //!
-//! The structs of `watch/report.rs` are the schema of `narrows kernel watch --json`; docs/kernel.md shows it.
+//! The structs of `watch/report.rs` are the schema of `narrows kernel watch --json`; docs/guide/watch.md shows it.
 
 mod compared;
 mod groups;

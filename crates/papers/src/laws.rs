@@ -5,11 +5,11 @@ use narrows_lab::Error;
 use crate::figures::{spread, text};
 use crate::{Ask, Grid, Paper, Runs, Table};
 
-/// The table of docs/laws.md.
+/// The table of docs/results/laws.md.
 pub const PAPER: Paper = Paper {
     name: "laws",
     title: "every law on the same networks",
-    document: "laws.md",
+    document: "results/laws.md",
     tables: &[Table {
         name: "ratios",
         about: "goodput over that of the TCPs beside it, four networks",

@@ -1,4 +1,4 @@
-//! The tables of docs/quic.md: noq end points in virtual time. Usage: `figures [SECONDS [SEEDS]]`.
+//! The tables of docs/results/quic.md: noq end points in virtual time. Usage: `figures [SECONDS [SEEDS]]`.
 
 use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Rate, SECOND};
 use narrows_quic::{Coupling, Factory};

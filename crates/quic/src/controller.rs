@@ -224,6 +224,7 @@ impl PathController {
                 cwnd: self.window.bytes(),
                 inflight: self.inflight,
                 ssthresh: self.window.ssthresh_bytes(),
+                recovering: self.recovering().is_some(),
                 srtt: self.srtt_us.map(Duration::from_micros),
                 place: None,
                 coupled: 0,

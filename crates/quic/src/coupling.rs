@@ -21,6 +21,7 @@ pub struct Coupling {
 
 /// Why there is no such [`Coupling`], in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CouplingError {
     /// No control has this name.
     #[error(transparent)]
@@ -106,7 +107,7 @@ impl Factory {
     }
 
     /// From now on writes what happens to the coupling to `writer`, as qlog events of the namespace
-    /// `narrows` in JSON text sequences; times are since `start`. noq, built with its feature `qlog`, logs
+    /// `narrows`, and windows as of `quic`, in JSON text sequences; times are since `start`. noq, built with its feature `qlog`, logs
     /// the packets to a file of its own, on the same axis if it has the same start. Controllers write
     /// under noq's lock: to a writer that may wait, noq waits.
     ///

@@ -1,16 +1,18 @@
 //! The events of a connection as a qlog file: JSON text sequences (RFC 7464) by
-//! draft-ietf-quic-qlog-main-schema-13, which noq's own logs follow. noq takes no events of others, so this
-//! is a file beside its own.
+//! draft-ietf-quic-qlog-main-schema-13, which noq's own logs follow; windows as events of
+//! draft-ietf-quic-qlog-quic-events-12, which viewers draw. noq takes no events of others, so this is a
+//! file beside its own.
 
 use crate::snapshot::{PairState, PathState};
 use narrows_laws::{MAX_PATHS, Place};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
 
-/// The URI of the events' schema, a private one: they are described in the README.
-const SCHEMA: &str = "urn:narrows:qlog:events:narrows";
+/// The URIs of the events' schemas: the draft's, and a private one, whose events the README describes.
+const SCHEMAS: [&str; 2] =
+    ["urn:ietf:params:qlog:events:quic-12", "urn:narrows:qlog:events:narrows"];
 
-/// An event of the namespace `narrows`.
+/// An event.
 pub(crate) enum Event<'a> {
     /// A path has sent its first packet.
     PathJoined { slot: usize },
@@ -24,6 +26,17 @@ pub(crate) enum Event<'a> {
     DetectorDecided { number: u32, places: &'a [(usize, Place)], pairs: &'a [PairState] },
     /// The window or the threshold of a path has changed.
     MetricsUpdated(&'a PathState),
+    /// A path is in another state of congestion control: which it was in, and which it is in.
+    StateUpdated { slot: usize, old: Option<&'static str>, new: &'static str },
+}
+
+/// In which state of RFC 9002, section 7.3, a path is.
+fn state(path: &PathState) -> &'static str {
+    match path.ssthresh {
+        _ if path.recovering => "recovery",
+        Some(ssthresh) if path.cwnd >= ssthresh => "congestion_avoidance",
+        _ => "slow_start",
+    }
 }
 
 /// A log.
@@ -32,6 +45,8 @@ pub(crate) struct Qlog {
     writer: Option<Box<dyn Write + Send>>,
     /// Window and threshold by slot, as last written.
     windows: [Option<(u64, Option<u64>)>; MAX_PATHS],
+    /// State by slot, as last written.
+    states: [Option<&'static str>; MAX_PATHS],
     /// As last written.
     groups: Vec<u8>,
     /// Number of the last decision.
@@ -55,11 +70,12 @@ impl Qlog {
              \"title\":\"narrows-quic: {control}\",\
              \"trace\":{{\"common_fields\":{{\"time_format\":\"relative_to_epoch\",\
              \"reference_time\":{{\"clock_type\":\"monotonic\",\"epoch\":\"unknown\"}}}},\
-             \"event_schemas\":[\"{SCHEMA}\"]}}}}"
+             \"event_schemas\":{SCHEMAS:?}}}}}"
         )?;
         Ok(Qlog {
             writer: Some(writer),
             windows: [None; MAX_PATHS],
+            states: [None; MAX_PATHS],
             groups: Vec::new(),
             decision: 0,
         })
@@ -69,6 +85,11 @@ impl Qlog {
     pub fn write(&mut self, ms: f64, event: &Event) {
         match event {
             Event::MetricsUpdated(path) => {
+                let (slot, new) = (path.slot, state(path));
+                let old = self.states[slot].replace(new);
+                if old != Some(new) {
+                    self.write(ms, &Event::StateUpdated { slot, old, new });
+                }
                 let window = Some((path.cwnd, path.ssthresh));
                 if std::mem::replace(&mut self.windows[path.slot], window) == window {
                     return;
@@ -81,13 +102,16 @@ impl Qlog {
                     return;
                 }
             }
-            Event::PathLeft { slot } => self.windows[*slot] = None,
-            Event::PathJoined { .. } | Event::PathAlone { .. } => {}
+            Event::PathLeft { slot } => {
+                (self.windows[*slot], self.states[*slot]) = (None, None);
+            }
+            Event::PathJoined { .. } | Event::PathAlone { .. } | Event::StateUpdated { .. } => {}
         }
         let Some(writer) = &mut self.writer else { return };
         let name = event.name();
+        let tuple = event.tuple().map(|slot| format!("\"tuple\":\"{slot}\",")).unwrap_or_default();
         let record =
-            format!("\x1e{{\"time\":{ms:.3},\"name\":\"narrows:{name}\",\"data\":{event}}}\n");
+            format!("\x1e{{\"time\":{ms:.3},\"name\":\"{name}\",{tuple}\"data\":{event}}}\n");
         if let Err(error) = writer.write_all(record.as_bytes()) {
             tracing::warn!(%error, "the qlog file ends here");
             self.writer = None;
@@ -98,12 +122,23 @@ impl Qlog {
 impl Event<'_> {
     fn name(&self) -> &'static str {
         match self {
-            Event::PathJoined { .. } => "path_joined",
-            Event::PathLeft { .. } => "path_left",
-            Event::PathAlone { .. } => "path_alone",
-            Event::GroupsUpdated { .. } => "groups_updated",
-            Event::DetectorDecided { .. } => "detector_decided",
-            Event::MetricsUpdated(_) => "metrics_updated",
+            Event::PathJoined { .. } => "narrows:path_joined",
+            Event::PathLeft { .. } => "narrows:path_left",
+            Event::PathAlone { .. } => "narrows:path_alone",
+            Event::GroupsUpdated { .. } => "narrows:groups_updated",
+            Event::DetectorDecided { .. } => "narrows:detector_decided",
+            Event::MetricsUpdated(_) => "quic:recovery_metrics_updated",
+            Event::StateUpdated { .. } => "quic:congestion_state_updated",
+        }
+    }
+
+    /// The path of an event that is not of ours, by the field that all have for it.
+    fn tuple(&self) -> Option<usize> {
+        match self {
+            Event::MetricsUpdated(PathState { slot, .. }) | Event::StateUpdated { slot, .. } => {
+                Some(*slot)
+            }
+            _ => None,
         }
     }
 }
@@ -143,11 +178,12 @@ impl Display for Event<'_> {
                 })?;
                 f.write_str("]}")
             }
-            Event::MetricsUpdated(PathState { slot, cwnd, inflight, ssthresh, srtt, .. }) => {
-                write!(
-                    f,
-                    "{{\"slot\":{slot},\"congestion_window\":{cwnd},\"bytes_in_flight\":{inflight}"
-                )?;
+            Event::StateUpdated { old, new, .. } => {
+                let old = old.map(|old| format!("\"old\":\"{old}\",")).unwrap_or_default();
+                write!(f, "{{{old}\"new\":\"{new}\"}}")
+            }
+            Event::MetricsUpdated(PathState { cwnd, inflight, ssthresh, srtt, .. }) => {
+                write!(f, "{{\"congestion_window\":{cwnd},\"bytes_in_flight\":{inflight}")?;
                 if let Some(ssthresh) = ssthresh {
                     write!(f, ",\"ssthresh\":{ssthresh}")?;
                 }

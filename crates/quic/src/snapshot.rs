@@ -5,6 +5,7 @@ use std::time::Duration;
 
 /// The paths of a connection at their last events.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Snapshot {
     /// The name of the control that they run.
     pub control: String,
@@ -22,6 +23,7 @@ pub struct Snapshot {
 
 /// A path.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PathState {
     /// Its number among the connection's paths: a free one below 8 when it was opened. Not noq's
     /// `PathId`; [`crate::Factory::path`] finds the state of a path of noq's.
@@ -32,6 +34,9 @@ pub struct PathState {
     pub inflight: u64,
     /// Slow start threshold, bytes; none in the first slow start.
     pub ssthresh: Option<u64>,
+    /// The window was reduced, and no packet has arrived yet that was sent since (RFC 9002, section
+    /// 7.3.2).
+    pub recovering: bool,
     /// Smoothed RTT; none before the first sample.
     pub srtt: Option<Duration>,
     /// Where the detector has placed it in its newest decision: paths of one group share a bottleneck.
@@ -45,6 +50,7 @@ pub struct PathState {
 
 /// Two paths that were compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct PairState {
     /// Their slots.
     pub slots: (usize, usize),

@@ -45,7 +45,113 @@ impl File {
     }
 }
 
-/// The data of the events called `name`.
+/// Is `value` of the type that the drafts' CDDL calls so?
+fn is_a(kind: &str, value: &Value) -> bool {
+    match kind {
+        "text" => value.is_string(),
+        "float64" | "float32" => value.is_number(),
+        "uint64" => value.is_u64(),
+        "bool" => value.is_boolean(),
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        _ => panic!("{kind}"),
+    }
+}
+
+/// Is `value` a map with the fields of a definition, `? NAME: TYPE` for one that may be missing, and no
+/// others?
+fn check(what: &str, value: &Value, definition: &str) {
+    let map = value.as_object().unwrap_or_else(|| panic!("{what}: {value}"));
+    let mut known = Vec::new();
+    for line in definition.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        let (optional, field) = match line.strip_prefix("? ") {
+            Some(field) => (true, field),
+            None => (false, line),
+        };
+        let (name, kind) = field.split_once(": ").unwrap();
+        match map.get(name) {
+            Some(of) => assert!(is_a(kind, of), "{what}: {name} is {of}, expected {kind}"),
+            None => assert!(optional, "{what}: no {name} in {value}"),
+        }
+        known.push(name);
+    }
+    let unknown: Vec<_> = map.keys().filter(|name| !known.contains(&&***name)).collect();
+    assert!(unknown.is_empty(), "{what}: unknown {unknown:?}");
+}
+
+/// By draft-ietf-quic-qlog-main-schema-13, QlogFileSeq, TraceSeq, CommonFields and Event, and
+/// draft-ietf-quic-qlog-quic-events-12, QUICRecoveryMetricsUpdated and QUICCongestionStateUpdated, without
+/// their extensions.
+fn follows_the_drafts(records: &[Value]) {
+    let (file, events) = records.split_first().unwrap();
+    check(
+        "the file",
+        file,
+        "file_schema: text
+         serialization_format: text
+         ? title: text
+         ? description: text
+         trace: object",
+    );
+    let trace = &file["trace"];
+    check(
+        "its trace",
+        trace,
+        "? title: text
+         ? description: text
+         ? common_fields: object
+         ? vantage_point: object
+         event_schemas: array",
+    );
+    let schemas: Vec<_> = trace["event_schemas"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|uri| uri.as_str().unwrap())
+        .collect();
+    let namespaces: Vec<&str> = schemas
+        .iter()
+        .map(|uri| uri.rsplit(':').next().unwrap().split('-').next().unwrap())
+        .collect();
+    for event in events {
+        check(
+            "an event",
+            event,
+            "time: float64
+             name: text
+             data: object
+             ? tuple: text",
+        );
+        let name = event["name"].as_str().unwrap();
+        let namespace = name.split_once(':').unwrap().0;
+        assert!(namespaces.contains(&namespace), "{name} is of none of {schemas:?}");
+        match name {
+            "quic:recovery_metrics_updated" => check(
+                name,
+                &event["data"],
+                "? min_rtt: float32
+                 ? smoothed_rtt: float32
+                 ? latest_rtt: float32
+                 ? rtt_variance: float32
+                 ? congestion_window: uint64
+                 ? bytes_in_flight: uint64
+                 ? ssthresh: uint64
+                 ? packets_in_flight: uint64
+                 ? pacing_rate: uint64",
+            ),
+            "quic:congestion_state_updated" => check(
+                name,
+                &event["data"],
+                "? old: text
+                 new: text
+                 ? trigger: text",
+            ),
+            _ => assert_eq!(namespace, "narrows", "{name} is not checked"),
+        }
+    }
+}
+
+/// The data of the events of ours called `name`.
 fn named<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
     let name = format!("narrows:{name}");
     events.iter().filter(|event| event["name"] == *name).map(|event| &event["data"]).collect()
@@ -107,15 +213,29 @@ fn a_file_has_the_paths_the_decision_and_the_groups() {
     assert!(apart["pairs"][0]["confidence"].as_f64().is_some_and(|sure| sure > 0.5), "{apart}");
     assert_eq!(apart["places"].as_array().map(Vec::len), Some(2));
 
-    for slot in [0, 1] {
-        let metrics = named(events, "metrics_updated");
-        let of: Vec<_> = metrics.iter().filter(|data| data["slot"] == slot).collect();
-        assert!(of.len() > 100, "{}", of.len());
+    follows_the_drafts(&records);
+    for slot in ["0", "1"] {
+        let of = |name: &str| -> Vec<&Value> {
+            let of = events.iter().filter(|event| event["name"] == name && event["tuple"] == slot);
+            of.map(|event| &event["data"]).collect()
+        };
+        let metrics = of("quic:recovery_metrics_updated");
+        assert!(metrics.len() > 100, "{}", metrics.len());
         assert!(
-            of.iter().all(|data| data["congestion_window"].as_u64().is_some_and(|cwnd| cwnd > 0))
+            metrics
+                .iter()
+                .all(|data| data["congestion_window"].as_u64().is_some_and(|cwnd| cwnd > 0))
         );
-        let rtt = of.last().unwrap()["smoothed_rtt"].as_f64().unwrap();
+        let rtt = metrics.last().unwrap()["smoothed_rtt"].as_f64().unwrap();
         assert!((40.0..160.0).contains(&rtt), "{rtt} ms");
+        // Slow start, its first loss, and from then on by turns.
+        let states = of("quic:congestion_state_updated");
+        assert_eq!(*states[0], json!({ "new": "slow_start" }));
+        assert!(states.windows(2).all(|two| two[0]["new"] == two[1]["old"]), "{states:?}");
+        assert!(states.iter().all(|state| state["old"] != state["new"]));
+        for new in ["recovery", "congestion_avoidance"] {
+            assert!(states.iter().any(|state| state["new"] == new), "{new}: {states:?}");
+        }
     }
 }
 

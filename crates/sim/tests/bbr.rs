@@ -224,7 +224,7 @@ fn mean(paths: usize, share: &str, packets: u32, burst: u32) -> f64 {
     (1..=4).map(|seed| beside_one(paths, share, packets, burst, seed)).sum::<f64>() / 4.0
 }
 
-/// docs/bbr.md has the means over 20 seeds; of four runs they are less sure.
+/// docs/results/bbr.md has the means over 20 seeds; of four runs they are less sure.
 #[test]
 fn a_group_is_one_flow() {
     for paths in 2..=5 {

@@ -65,7 +65,7 @@ fn two_flows_share_a_link_equally() {
     }
 }
 
-/// In a queue of one BDP. docs/bbr.md has the means over 20 seeds.
+/// In a queue of one BDP. docs/results/bbr.md has the means over 20 seeds.
 #[test]
 fn cubic_keeps_a_share_of_a_short_queue_where_version_1_starves_it() {
     let beside = |law: &str, seed: u64| {

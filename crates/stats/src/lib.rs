@@ -1,4 +1,7 @@
-//! Statistics of runs: mean with confidence interval, quantiles, fairness.
+//! Statistics of runs: mean with confidence interval, quantiles, fairness, and of trials: confidence
+//! sequences.
+
+pub mod sequence;
 
 use serde::Serialize;
 

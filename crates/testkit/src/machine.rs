@@ -68,14 +68,14 @@ pub fn tools(tools: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Does this kernel leave programs out while process 1 is current (docs/kernel.md, Known limits)?
+/// Does this kernel leave programs out while process 1 is current (docs/guide/trouble.md)?
 pub fn leaves_programs_out() -> bool {
     let btf = fs::read("/sys/kernel/btf/vmlinux").unwrap_or_default();
     // What such a kernel calls the programs that it does run.
     btf.windows(12).any(|word| word == b"\0init_owned\0")
 }
 
-/// A kernel that leaves programs out while process 1 is current (docs/kernel.md, Known limits) leaves a
+/// A kernel that leaves programs out while process 1 is current (docs/guide/trouble.md) leaves a
 /// slot taken now and then, or a socket without a law, and what is tested is not to blame. There a test
 /// runs as a process first, and what fails so once more; what fails twice runs here.
 pub fn passes_in_a_process_of_its_own() -> bool {

@@ -12,14 +12,24 @@ Examples:
   narrows detect two.pcap --report two.html        the same as a page for a browser
   narrows detect two.pcap --detector all           what each detector finds
   narrows detect two.pcap --json | jq '.verdicts'
-  ssh host sudo tcpdump -s 128 -c 50000 -w - tcp | narrows detect -
+  narrows detect -i eth0 --for 60s                 what is sent now, until Ctrl-C or so long
+  ssh host sudo tcpdump -U -s 128 -w - tcp | narrows detect -
   narrows detect delays.csv.gz --losses losses.csv   flow,t_s,owd_ms; flow,t_s
   narrows detect two.pcap --detector ssc --set ssc.preset=mptcp-sbd")]
 pub struct DetectArgs {
     /// Capture (pcap, pcapng) or CSV with columns flow, t_s and owd_ms or rtt_ms, also compressed by
-    /// gzip or zstd; - is standard input
-    #[arg(value_name = "FILE")]
-    pub file: PathBuf,
+    /// gzip or zstd; - is standard input, a capture there is read as it comes
+    #[arg(value_name = "FILE", required_unless_present = "interface")]
+    pub file: Option<PathBuf>,
+    /// Capture on this interface, or on any, by tcpdump (root or cap_net_raw)
+    #[arg(short, long, value_name = "IFACE", conflicts_with_all = ["file", "losses", "plot", "report"])]
+    pub interface: Option<String>,
+    /// With --interface: packets to capture, in tcpdump's language
+    #[arg(long, value_name = "FILTER", default_value = "tcp", requires = "interface")]
+    pub filter: String,
+    /// With --interface: end after so many seconds, such as 60 or 60s; else Ctrl-C ends
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds, requires = "interface")]
+    pub seconds: Option<u64>,
     /// Detectors of shared bottlenecks, separated by commas, or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = narrows_detect::DEFAULT)]
     pub detector: Vec<String>,

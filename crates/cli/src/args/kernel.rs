@@ -1,9 +1,12 @@
 //! Options of `narrows kernel`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Subcommand;
 use narrows_kernel::Signal;
+use narrows_kernel::trial::{Guards, LONGEST};
+use narrows_mptcp_admin::trial::{GUARDS, guards};
 
 /// The commands of `narrows kernel`.
 #[derive(Debug, Subcommand)]
@@ -45,12 +48,12 @@ Examples:
 Nothing is loaded or used as a control, and nothing stays. Only what this machine sends can be
 compared. Needs root.")]
     Watch(WatchArgs),
-    /// Follow the laws' advice until Ctrl-C: MPTCP subflows that do not pay become backups
+    /// Make MPTCP subflows that do not pay backups, under any control, until Ctrl-C
     #[command(after_help = "\
 Examples:
-  narrows kernel load bbr --set bbr.close=0.6 a law that gives advice
-  narrows kernel advise                       do what it advises, a line for each thing
+  narrows kernel advise                       a line for each thing that is done
   narrows kernel advise --netns blue --for 60
+  narrows kernel load bbr --set bbr.close=0.6 a law that gives advice by itself, which is followed
 
 Only the path manager is used, never the window. What was set is set back at the end. Needs root.")]
     Advise(AdviseArgs),
@@ -124,6 +127,21 @@ Examples:
         #[command(flatten)]
         boot: Boot,
     },
+    /// Try a control on a share of new connections, and end it at once when a guard is broken
+    #[command(
+        args_conflicts_with_subcommands = true,
+        subcommand_negates_reqs = true,
+        after_help = "\
+Examples:
+  narrows kernel load gcubic+xcorr
+  narrows kernel trial gcubic+xcorr --against cubic --share 5%
+  narrows kernel trial status                 what both arms have, with intervals; at any time
+  narrows kernel trial stop --report out.html put all back; the result as a page
+
+No process stays: the kernel draws, counts, and ends the trial when a guard is broken or its time is
+over. Open connections of the trial then have their former control again. Needs root."
+    )]
+    Trial(TrialArgs),
     /// Undo `use` and `load`, by default for all controls
     #[command(after_help = "\
 Sockets that run a control keep it until they close.")]
@@ -144,7 +162,7 @@ Sockets that run a control keep it until they close.")]
 /// Options of `status`.
 #[derive(Debug, clap::Args)]
 pub struct StatusArgs {
-    /// Print one JSON object (docs/kernel.md), with --watch one line per second
+    /// Print one JSON object (docs/guide/watch.md), with --watch one line per second
     #[arg(long)]
     pub json: bool,
     /// Refresh every second until Ctrl-C; if the output is not a terminal, append blocks
@@ -174,18 +192,12 @@ pub struct WatchArgs {
     /// Instead of MPTCP the N plain TCP flows that send most
     #[arg(long, value_name = "N", value_parser = flows)]
     pub tcp: Option<usize>,
-    /// Print one JSON object a second, each on a line (docs/kernel.md)
+    /// Print one JSON object a second, each on a line (docs/guide/watch.md)
     #[arg(long)]
     pub json: bool,
     /// End after so many seconds: 60 or 60s
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds)]
     pub seconds: Option<u64>,
-}
-
-/// `60` or `60s`.
-fn seconds(text: &str) -> Result<u64, String> {
-    let number = text.strip_suffix('s').unwrap_or(text);
-    number.parse().map_err(|_| "expected seconds, such as 60 or 60s".into())
 }
 
 fn port(text: &str) -> Result<u16, String> {
@@ -206,8 +218,83 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
     /// End after so many seconds: 60 or 60s
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds)]
     pub seconds: Option<u64>,
+}
+
+/// Options of `trial`.
+#[derive(Debug, clap::Args)]
+pub struct TrialArgs {
+    #[command(subcommand)]
+    pub command: Option<TrialCommand>,
+    /// The control that is tried, loaded: `LAW[+DETECTOR][+START]`, or its name in the kernel
+    #[arg(value_name = "NAME", required = true)]
+    pub control: Option<String>,
+    /// The control that connections have now, by its name in the kernel; others are left alone
+    #[arg(long, value_name = "CONTROL", required = true)]
+    pub against: Option<String>,
+    /// The share of new connections that get the control that is tried
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share)]
+    pub share: f64,
+    /// Only the sockets of a cgroup (version 2), and of those below it, by its folder
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<PathBuf>,
+    /// Only this network namespace (name in /run/netns)
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// Only connections with this port on either side; several: --port 80,443
+    #[arg(long, value_name = "PORT", value_delimiter = ',', value_parser = port)]
+    pub port: Vec<u16>,
+    /// Only MPTCP, no plain TCP
+    #[arg(long)]
+    pub mptcp_only: bool,
+    /// How long connections are drawn: 90s, 30m, 24h, 7d
+    #[arg(long = "for", value_name = "TIME", default_value = "24h", value_parser = time)]
+    pub lasts: Duration,
+    /// What ends the trial at once, or `none`
+    #[arg(long, value_name = "LIMITS", default_value = GUARDS, value_parser = guards)]
+    pub guard: Guards,
+}
+
+/// What is to become of a trial.
+#[derive(Debug, Subcommand)]
+pub enum TrialCommand {
+    /// Show how the trial stands
+    Status(TrialOutput),
+    /// End the trial, put all back, and show what it found
+    Stop(TrialOutput),
+}
+
+/// How a trial is shown.
+#[derive(Debug, clap::Args)]
+pub struct TrialOutput {
+    /// Print one JSON object (docs/trial.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Also write it as a page for a browser
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+}
+
+/// `5%` or `0.05`.
+fn share(text: &str) -> Result<f64, String> {
+    let share = match text.strip_suffix('%') {
+        Some(percent) => percent.parse().map(|percent: f64| percent / 100.0),
+        None => text.parse(),
+    };
+    let share = share.ok().filter(|share| (0.001..=0.999).contains(share));
+    share.ok_or_else(|| "expected a share from 0.1% to 99.9%, such as 5%".into())
+}
+
+/// `90s`, `30m`, `24h`, `7d`.
+fn time(text: &str) -> Result<Duration, String> {
+    let units = [('s', 1), ('m', 60), ('h', 3600), ('d', 86_400)];
+    let time = units.iter().find_map(|(unit, seconds)| {
+        let number: u64 = text.strip_suffix(*unit)?.parse().ok()?;
+        Some(Duration::from_secs(number.checked_mul(*seconds)?))
+    });
+    let time = time.filter(|time| !time.is_zero() && *time <= LONGEST);
+    time.ok_or_else(|| "expected a time up to 7d, such as 90s, 30m, 24h".into())
 }
 
 /// Options of `receiver`.
@@ -217,7 +304,7 @@ pub struct ReceiverArgs {
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<PathBuf>,
     /// End after so many seconds: 60 or 60s
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds)]
     pub seconds: Option<u64>,
 }
 

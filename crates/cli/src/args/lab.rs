@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use narrows_lab::hosts::child;
-use narrows_lab::{Algorithm, Edits, Error, Host, Seeds, SeriesOf, Signal, host};
+use narrows_lab::{Algorithm, Edits, Error, Host, Seeds, SeriesOf, Shard, Signal, host};
 use narrows_laws::user::{self, Checks};
 
 use super::suggest;
@@ -140,6 +140,7 @@ Examples:
   narrows compare sbd/nsb-2 --cc olia+ssc --set ssc.p_s=0.1
   narrows compare sbd/nsb-5 --cc lia+shared --set detection.passive='[\"xcorr\"]'
   narrows compare sbd/sb-5 --cc reno,olia --seeds 60 --out out/sb-5 --resume
+  narrows compare sbd/sb-5 --cc reno,olia --seeds 500 --shard 3/7 --out out/3    one job of seven
   narrows compare sbd/nsb-2 --cc lia,olia --json | jq '.rows[].ratio_to_tcp'")]
 pub struct CompareArgs {
     /// Shipped scenarios (`narrows list scenarios`) or TOML files
@@ -158,6 +159,10 @@ pub struct CompareArgs {
     /// Run each with seeds 1 to K, or A to B
     #[arg(long, value_name = "K|A..B", default_value = "10")]
     pub seeds: Seeds,
+    /// Run only the Ith of N parts of the seeds, as each job of an array does; `narrows merge` puts the
+    /// results together
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
     /// Concurrent runs; 0: one per core, in real time one
     #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,
@@ -190,6 +195,17 @@ pub struct CompareArgs {
     /// Print the rows as CSV
     #[arg(long)]
     pub csv: bool,
+}
+
+impl CompareArgs {
+    /// The seeds that are run: all, or those of the shard.
+    ///
+    /// # Errors
+    /// More shards than seeds.
+    pub fn seeds(&self) -> Result<Seeds, Error> {
+        let Some(shard) = self.shard else { return Ok(self.seeds) };
+        self.seeds.shard(shard).map_err(|message| Error::input("--shard", message))
+    }
 }
 
 /// A number of threads.
@@ -244,7 +260,7 @@ pub fn load_law(header: Option<&Path>) -> Result<(), crate::error::Error> {
     };
     user::load(header, Checks::None).map_err(crate::error::Error::of_law)?;
     // Also when another build has taken the place of its file.
-    child::isolate("/proc/self/exe".into());
+    child::isolate("/proc/self/exe".into(), Vec::new());
     Ok(())
 }
 
@@ -305,10 +321,11 @@ Example:
   narrows compare sbd/sb-5 --cc reno,olia --seeds 1..250 --out out/a      on one machine
   narrows compare sbd/sb-5 --cc reno,olia --seeds 251..500 --out out/b    on another
   narrows merge out/a out/b --out out/all
+  narrows merge out/shard-* --out out/all                                 all parts of --shard
 
 The scenario's files are read again, as the command in out/a names them.")]
 pub struct MergeArgs {
-    /// Folders of results of one comparison with seeds that follow each other
+    /// Folders of results of one comparison with seeds that follow each other, in any order
     #[arg(required = true, num_args = 2.., value_name = "DIR")]
     pub folders: Vec<PathBuf>,
     /// Write the report, the rows and every run's summary into this folder

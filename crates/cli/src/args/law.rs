@@ -12,7 +12,7 @@ Examples:
   narrows law check mine.h                    test the properties that every law must have
   narrows compare sbd/nsb-2 sbd/sb-2 --law ./mine.h --cc mine,olia --seeds 5
 
-Tutorial: docs/write-a-law.md.")]
+Tutorial: docs/guide/write-a-law.md.")]
 pub enum Command {
     /// Write a commented template of a law, named after the file
     New {

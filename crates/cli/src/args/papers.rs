@@ -14,7 +14,7 @@ Examples:
   narrows papers lisa/claims lisa/figure-6         tables by the beginning of their names
   narrows papers list --out out/papers             what was made there, and the verdicts
   narrows papers all --out out/papers --resume     goes on where it was interrupted
-  narrows papers laws --out out/laws --docs docs   rewrites the table in docs/laws.md")]
+  narrows papers laws --out out/laws --docs docs   rewrites the table in docs/results/laws.md")]
 pub struct PapersArgs {
     /// Papers (lisa), tables of them by the beginning of their names (lisa/figure-6), all, or list
     #[arg(required = true, value_name = "PAPER[/TABLE]")]

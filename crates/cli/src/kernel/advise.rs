@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use narrows_mptcp_admin::advise::{Follower, can_come};
+use narrows_mptcp_admin::advise::{Follower, allowed};
 use narrows_netns::Namespace;
 
 use super::wait;
@@ -20,7 +20,7 @@ pub fn advise(args: &AdviseArgs) -> Result<(), Error> {
         None => Namespace::current(),
     };
     let namespace = namespace.map_err(|error| Error::input("--netns", error))?;
-    can_come()?;
+    allowed()?;
     let stop = stop::on_signal()?;
     let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut follower = Follower::new(namespace, args.netns.is_none());

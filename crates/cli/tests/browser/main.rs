@@ -3,6 +3,7 @@
 #![cfg(feature = "lab")]
 
 mod chromium;
+mod site;
 
 use std::fs;
 use std::path::{Path, PathBuf};

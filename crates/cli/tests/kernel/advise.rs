@@ -227,24 +227,70 @@ fn an_idle_connection_does_not_keep_another_from_its_advice() {
     assert_eq!(interrupt(&host, follower), Vec::<String>::new());
 }
 
+/// Sends all the time.
+const SENDER: &str = "
+import socket
+a = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+a.connect(('10.88.1.2', 5000)); print('ready', flush=True)
+while True: a.sendall(bytes(1 << 16))";
+
+/// What the connection has acknowledged, over all its subflows, in so many seconds; Mbit/s.
+fn mbit_per_s(host: &Host, seconds: u64) -> f64 {
+    let acked = || {
+        let shown = host.sh("ss -tinHO state established dport 5000");
+        let all = shown.split(" bytes_acked:").skip(1);
+        all.map(|rest| rest.split(' ').next().unwrap().parse::<f64>().unwrap()).sum::<f64>()
+    };
+    let before = acked();
+    std::thread::sleep(std::time::Duration::from_secs(seconds));
+    (acked() - before) * 8e-6 / seconds as f64
+}
+
 #[test]
-fn without_a_law_that_gives_advice_it_is_refused() {
-    let Some(host) = Host::new("no advice") else { return };
+fn a_slow_path_that_all_wait_for_becomes_a_backup_under_the_kernels_own_control() {
+    let Some(host) = Host::new("a path that does not pay") else { return };
     let before = host.state();
-    let command = "(narrows kernel load bbr --set bbr.close=0.6)";
-    let line = host.refuses(&["advise"]);
-    assert_eq!(line, format!("kernel advise: no control is loaded {command}"));
+    host.sh(NETWORK);
+    // 40 Mbit/s beside 2 Mbit/s with a queue of 0.6 s, and a buffer that does not last for it.
+    host.sh("tc qdisc add dev v1 root tbf rate 40mbit burst 15kb limit 60kb
+        tc qdisc add dev v2 root tbf rate 2mbit burst 5kb limit 150kb
+        ip netns exec peer sysctl -qw net.ipv4.tcp_rmem='4096 131072 400000'");
+    let _server = ready(&host, &["ip", "netns", "exec", "peer", "python3", "-c", SERVER]);
+    let _client = ready(&host, &["python3", "-c", SENDER]);
+    wait_until(30, || match subflows(&host).len() {
+        2 => Ok(()),
+        other => Err(format!("{other} subflows")),
+    });
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let dragged = mbit_per_s(&host, 4);
+    let mut follower = advise(&host);
+    let line = follower.line();
+    assert!(line.starts_with("endpoint 2, 10.88.2.1: backup: "), "{line}");
+    backup(&host, true);
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    let alone = mbit_per_s(&host, 4);
+    println!("  {dragged:.1} Mbit/s with the slow path, {alone:.1} without");
+    assert!(dragged < 20.0 && alone > 1.5 * dragged, "{dragged}, {alone}");
+    // The trial is over, and it pays to do without.
+    std::thread::sleep(std::time::Duration::from_secs(8));
+    backup(&host, true);
+    assert_eq!(interrupt(&host, follower), ["endpoint 2, 10.88.2.1: regular: the end"]);
+    backup(&host, false);
+    assert_eq!(host.state(), before);
+}
+
+#[test]
+fn what_a_law_would_advise_is_set_when_it_is_loaded() {
+    let Some(host) = Host::new("advice as a parameter") else { return };
+    let before = host.state();
     let line = host.refuses(&["load", "reno", "--set", "bbr.close=0.6"]);
     assert_eq!(line, "--set: bbr.close is no parameter of reno");
     let line = host.refuses(&["load", "bbr", "--set", "bbr.close=2"]);
     assert!(line.starts_with("--set: bbr.close: '2' is not a number from 0 to "), "{line}");
+    assert_eq!(host.does(&["advise", "--for", "0"]), "", "nothing is loaded, and nothing sends");
     assert_eq!(host.state(), before);
 
     host.does(&["load", "bbr", "reno"]);
-    let line = host.refuses(&["advise"]);
-    let expected =
-        "kernel advise: no loaded control gives advice: bbr does, with bbr.close above 0";
-    assert_eq!(line, format!("{expected} {command}"));
     let load = ["load", "bbr", "reno", "--set", "bbr.close=0.6"];
     let replaced = "nr_bbr: loaded, replacing another build or settings; open connections keep \
                     the old ones\nnr_reno: already loaded\n";

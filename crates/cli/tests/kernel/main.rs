@@ -22,6 +22,7 @@ mod operate;
 mod operator;
 mod paths;
 mod receiver;
+mod trial;
 mod user;
 mod watch;
 

@@ -1,4 +1,4 @@
-//! What docs/kernel.md tells an operator to do, in its order: watch, load a control with a detector, use
+//! What docs/guide/kernel.md tells an operator to do, in its order: watch, load a control with a detector, use
 //! it, see what it found and what it changed, undo all.
 
 use super::host::Host;

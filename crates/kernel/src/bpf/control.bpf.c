@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A congestion control for stock Linux: translates between struct sock and the events of
- * docs/contract.md, without any formula. Compiled twice per law, NR_THIS (law.h), without and with
- * detectors that decide (NR_STATIC_DETECTORS); detector, slow start and parameters are set at load,
- * and unused code is pruned.
+ * docs/method/contract.md, without any formula. Compiled twice per law, NR_THIS (law.h), without
+ * and with detectors that decide (NR_STATIC_DETECTORS); detector, slow start and parameters are set
+ * at load, and unused code is pruned.
  *
  *   .init         JOINED: a slot of the connection's entry (state.h)
  *   .release      LEFT
@@ -324,9 +324,9 @@ static __always_inline void nr_event(struct sock *sk, struct nr_entry *e)
 }
 
 /*
- * A kernel may skip a program (docs/kernel.md, Known limits). The stack then uses a stale word, an
- * address, as the result of nr_ssthresh() or nr_undo_cwnd(); without repair that becomes a window
- * of hundreds of millions of packets. `path` is NULL without a slot.
+ * A kernel may skip a program (docs/guide/trouble.md). The stack then uses a stale
+ * word, an address, as the result of nr_ssthresh() or nr_undo_cwnd(); without repair that becomes a
+ * window of hundreds of millions of packets. `path` is NULL without a slot.
  */
 static __always_inline void repair_cwnd(struct sock *sk, struct nr_path *path)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Deletes entries that no path has any more: those of sockets whose release() was left out
- * (docs/kernel.md, Known limits). User space runs nr_find, waits, and runs nr_reap.
+ * (docs/guide/trouble.md). User space runs nr_find, waits, and runs nr_reap.
  *
  * A slot is in use if the socket that took it says so: its memory is that of a socket in use, and
  * its nr_sock names itself, the entry and the slot. That holds for every path from the end of

@@ -21,7 +21,7 @@
  * subflow. A connection has the sum of its subflows', for all that is out on the others while one
  * repairs a loss (RFC 6182, 5.3). One that is coupled from its start on did not have the window of
  * a slow start, and with the stack's buffer five paths had 0.9 of their throughput
- * (docs/kernel.md).
+ * (docs/results/kernel.md).
  */
 #define NR_SNDBUF_WINDOWS 2
 #define NR_SNDBUF_COUPLED 4

@@ -36,12 +36,12 @@ const CPU_SECONDS: u64 = 5;
 const CPU_FACTOR: f64 = 20.0;
 
 /// The program whose children run jobs; none: they run here.
-static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+static PROGRAM: OnceLock<(PathBuf, Vec<String>)> = OnceLock::new();
 
-/// From now on, runs under the user's law are made by children of `program`, which calls
-/// [`child`] if its first argument is [`CHILD`].
-pub fn isolate(program: PathBuf) {
-    let _ = PROGRAM.set(program);
+/// From now on, runs under the user's law are made by children: `program` with `arguments`, which calls
+/// [`child`] if the argument after them is [`CHILD`]. The first call holds.
+pub fn isolate(program: PathBuf, arguments: Vec<String>) {
+    let _ = PROGRAM.set((program, arguments));
 }
 
 /// What a child is to do.
@@ -74,7 +74,7 @@ pub fn is_asked(host: &dyn Host, job: &Job) -> bool {
 /// # Errors
 /// What its run failed with; how the law ended it; a capture, which a child cannot write.
 pub fn run(host: &dyn Host, job: &Job) -> Result<Run, Error> {
-    let (Some(program), Some(law)) = (PROGRAM.get(), user::loaded()) else {
+    let (Some((program, arguments)), Some(law)) = (PROGRAM.get(), user::loaded()) else {
         unreachable!("is_asked() has looked");
     };
     if job.capture.is_some() {
@@ -97,6 +97,7 @@ pub fn run(host: &dyn Host, job: &Job) -> Result<Run, Error> {
     let place = program.display().to_string();
     let failed = |error| Error::input(&place, format!("cannot run a child: {error}"));
     let mut child = Command::new(program)
+        .args(arguments)
         .arg(CHILD)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -193,7 +194,10 @@ pub fn child() -> Result<(), Error> {
         .map_err(|error| Error::input(place, error))?;
     let result = simulate(&request).map_err(|error| error.to_string());
     let json = serde_json::to_vec(&result).expect("a result has names for keys");
-    std::io::stdout().write_all(&json).map_err(|error| Error::input("standard output", error))
+    let mut out = std::io::stdout().lock();
+    // In a library nobody does so at the end.
+    let written = out.write_all(&json).and_then(|()| out.flush());
+    written.map_err(|error| Error::input("standard output", error))
 }
 
 fn simulate(request: &Request) -> Result<Run, Error> {

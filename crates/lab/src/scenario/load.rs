@@ -1,7 +1,10 @@
 //! Loading a scenario: the file, its bases, the changes of the command line, and errors that name the
 //! place.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
 
 use super::document::Document;
 use super::file::File;
@@ -27,6 +30,41 @@ pub fn load(name: &str, edits: &Edits) -> Result<Scenario, Error> {
     let origin = Origin::named(name);
     let text = origin.text()?;
     build(origin, &text, edits)
+}
+
+/// What a scenario is made of, to make it with other changes, or in another process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Made {
+    /// A file, or a shipped scenario.
+    Named(String),
+    /// TOML in no file.
+    Text(String),
+    /// What [`Scenario::text`] wrote in this folder, and what the command line had set in it.
+    Whole(String, BTreeMap<String, String>),
+}
+
+impl Made {
+    /// The scenario with the edits made.
+    ///
+    /// # Errors
+    /// As [`load`].
+    pub fn load(&self, edits: &Edits) -> Result<Scenario, Error> {
+        match self {
+            Made::Named(name) => load(name, edits),
+            Made::Text(text) => parse(text, edits),
+            Made::Whole(text, settings) => {
+                let mut scenario = build(Origin::Disk(PathBuf::from("scenario")), text, edits)?;
+                let set = std::mem::replace(&mut scenario.settings, settings.clone());
+                scenario.settings.extend(set);
+                Ok(scenario)
+            }
+        }
+    }
+
+    /// A loaded scenario.
+    pub fn whole(scenario: &Scenario) -> Made {
+        Made::Whole(scenario.text(), scenario.settings.clone())
+    }
 }
 
 /// The scenario that `text` says, with the edits made. It is in no folder, so it names no trace but

@@ -41,7 +41,7 @@ use crate::units::{show_rate, show_time};
 
 pub use file::Bound;
 pub(crate) use load::parse_here;
-pub use load::{Edits, load, parse, source_text};
+pub use load::{Edits, Made, load, parse, source_text};
 pub use reference::{Field, Table, reference};
 pub use shipped::shipped;
 pub use sweep::Sweep;

@@ -3,7 +3,7 @@
  * Delays of two paths at the same moment: packets that pass one FIFO queue close together wait
  * about equally long there; two queues, however alike, are full at different moments.
  *
- * Source: this project; docs/xcorr.md has all that it takes to write another, and what was
+ * Source: this project; docs/method/xcorr.md has all that it takes to write another, and what was
  * measured.
  *
  *             path i                  path j

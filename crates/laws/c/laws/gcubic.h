@@ -2,7 +2,8 @@
 /*
  * gcubic: the paths of a group are one CUBIC flow.
  *
- * Source: docs/one-flow.md; group.h has the group, RFC 9438 the flow, laws/cubic.h its curves.
+ * Source: docs/method/one-flow.md; group.h has the group, RFC 9438 the flow, laws/cubic.h its
+ * curves.
  *
  * The flow has the RTT G, the window V and follows W_cubic(t). Path i gets the part s_i = dw_i / dV
  * of what it grows by, so it has a curve of its own, with the K of all:
@@ -280,7 +281,7 @@ NR_LAW(gcubic) = {
     .name = "gcubic",
     .code = "gcub",
     .about = "the paths of a group are one CUBIC flow: one curve, one cut for all",
-    .source = "docs/one-flow.md; RFC 9438",
+    .source = "docs/method/one-flow.md; RFC 9438",
     .kind = NR_WINDOW,
     .couples = 1,
     .pairs = 1,

@@ -3,7 +3,7 @@
  * greno: the paths of a group are one Reno flow. Their windows become equal, together they grow by
  * a packet per round trip of the best path, and a congestion event of one halves all.
  *
- * Source: docs/one-flow.md; group.h has the group, RFC 5681 the flow.
+ * Source: docs/method/one-flow.md; group.h has the group, RFC 5681 the flow.
  *
  *   each acknowledged packet:   w_i += min(q_i, 1 / w_i)         (group.h)
  *   event of the group:         w_i = w_i / 2 + 1/4 - 3 / (4 N), at least 2, or 1 if thin
@@ -122,7 +122,7 @@ NR_LAW(greno) = {
     .name = "greno",
     .code = "greno",
     .about = "the paths of a group are one Reno flow: one growth, one cut for all",
-    .source = "docs/one-flow.md; RFC 5681",
+    .source = "docs/method/one-flow.md; RFC 5681",
     .kind = NR_WINDOW,
     .couples = 1,
     .pairs = 1,

@@ -1,4 +1,4 @@
-//! A group as one flow, Reno or CUBIC, from docs/one-flow.md.
+//! A group as one flow, Reno or CUBIC, from docs/method/one-flow.md.
 
 /// A path of the group.
 #[derive(Clone, Copy, Debug)]

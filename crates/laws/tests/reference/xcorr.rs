@@ -1,4 +1,4 @@
-//! `xcorr` in floating point, as docs/xcorr.md specifies it: bins, pairs, concordance,
+//! `xcorr` in floating point, as docs/method/xcorr.md specifies it: bins, pairs, concordance,
 //! noise, clocks and memory of two paths without losses, limits or round trips. Delays in ms; times in
 //! ms, too, but for intervals and bins, which are counted.
 
@@ -15,7 +15,7 @@ pub enum Answer {
     Separate,
 }
 
-/// The constants that docs/xcorr.md names.
+/// The constants that docs/method/xcorr.md names.
 mod constant {
     pub const BIN_MS: f64 = 20.0;
     /// What a bin's mean is a multiple of, ms.

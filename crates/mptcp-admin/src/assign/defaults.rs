@@ -21,7 +21,7 @@ pub(super) fn restore(namespace: &Namespace, before: &str) -> Result<String, Err
 }
 
 /// All network namespaces that can be found, each with its cookie.
-pub(super) fn namespaces() -> Result<Vec<(u64, Namespace)>, Error> {
+pub(crate) fn namespaces() -> Result<Vec<(u64, Namespace)>, Error> {
     let all = Namespace::all().map_err(Error::io(Path::new("/proc"), "read"))?;
     // One that has gone meanwhile is no concern.
     Ok(all.into_iter().filter_map(|one| Some((cookie(&one).ok()?, one))).collect())

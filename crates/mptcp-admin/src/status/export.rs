@@ -402,11 +402,11 @@ mod tests {
 
     #[test]
     fn every_metric_is_in_the_guide() {
-        let guide = include_str!("../../../../docs/kernel.md");
-        assert!(guide.lines().any(counts), "docs/kernel.md has no rule");
+        let guide = include_str!("../../../../docs/guide/watch.md");
+        assert!(guide.lines().any(counts), "docs/guide/watch.md has no rule");
         for line in full().prometheus().lines().filter(|line| line.starts_with("# TYPE ")) {
             let metric = line.split(' ').nth(2).unwrap();
-            assert!(guide.contains(&format!("`{metric}`")), "docs/kernel.md has no {metric}");
+            assert!(guide.contains(&format!("`{metric}`")), "docs/guide/watch.md has no {metric}");
         }
     }
 

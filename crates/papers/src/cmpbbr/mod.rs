@@ -11,11 +11,11 @@ use narrows_stats::jain;
 use crate::figures::{Interval, ratios, spread};
 use crate::{Ask, Controls, Kept, Paper, Runs, Table};
 
-/// The tables of docs/bbr.md.
+/// The tables of docs/results/bbr.md.
 pub const PAPER: Paper = Paper {
     name: "cmpbbr",
     title: "BBR alone and coupled, and the C-MPBBR paper",
-    document: "bbr.md",
+    document: "results/bbr.md",
     tables: &[
         Table {
             name: "claims",

@@ -8,11 +8,11 @@ pub(crate) use design::Design;
 
 use crate::{Paper, Table};
 
-/// The tables of docs/detectors-compared.md.
+/// The tables of docs/results/detectors-compared.md.
 pub const PAPER: Paper = Paper {
     name: "detectors",
     title: "detectors compared on the same packets, and each in charge of a connection",
-    document: "detectors-compared.md",
+    document: "results/detectors-compared.md",
     tables: &[
         Table { name: "summary", about: "how many cells each is right in", make: tables::summary },
         Table {

@@ -21,11 +21,11 @@ use networks::{
 use phone::Place;
 use tree::{Metric, Tree};
 
-/// The tables of docs/lisa.md.
+/// The tables of docs/results/lisa.md.
 pub const PAPER: Paper = Paper {
     name: "lisa",
     title: "short transfers with linked slow start (LISA, ICC 2016)",
-    document: "lisa.md",
+    document: "results/lisa.md",
     tables: &[
         Table {
             name: "headlines",

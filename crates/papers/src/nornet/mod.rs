@@ -9,11 +9,11 @@ mod tables;
 
 use crate::{Paper, Table};
 
-/// The tables of docs/nornet.md.
+/// The tables of docs/results/nornet.md.
 pub const PAPER: Paper = Paper {
     name: "nornet",
     title: "six controls over three by two providers",
-    document: "nornet.md",
+    document: "results/nornet.md",
     tables: &[
         Table {
             name: "headline",

@@ -15,11 +15,11 @@ use crate::figures::{Interval, quotient, rounded, spread};
 use crate::{Ask, Grid, Kept, Paper, Runs, Table};
 use networks::{Network, Yardstick, of_table};
 
-/// The tables of docs/one-flow.md.
+/// The tables of docs/results/one-flow.md.
 pub const PAPER: Paper = Paper {
     name: "one-flow",
     title: "what a group of paths takes, and what it costs others",
-    document: "one-flow.md",
+    document: "results/one-flow.md",
     tables: &[
         Table {
             name: "undecided",

@@ -1,4 +1,4 @@
-//! The networks of docs/one-flow.md, and the controls compared there.
+//! The networks of docs/results/one-flow.md, and the controls compared there.
 
 use std::ops::RangeInclusive;
 

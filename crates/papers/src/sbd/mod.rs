@@ -17,11 +17,11 @@ use narrows_lab::Error;
 use crate::figures::{Interval, percent};
 use crate::{Ask, Form, Kept, Paper, Runs, Table};
 
-/// The tables of docs/detection.md.
+/// The tables of docs/results/detection.md.
 pub const PAPER: Paper = Paper {
     name: "sbd",
     title: "MPTCP-SBD: shared bottlenecks detected, OLIA for each group",
-    document: "detection.md",
+    document: "results/detection.md",
     tables: &[
         Table { name: "claims", about: "the paper's claims, each judged", make: claims::claims },
         Table {

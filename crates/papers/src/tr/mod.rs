@@ -16,11 +16,11 @@ use crate::figures::Interval;
 use crate::{Ask, Kept, Paper, Runs, Table};
 use networks::{Experiment, Network};
 
-/// The tables of docs/tr.md.
+/// The tables of docs/results/tr.md.
 pub const PAPER: Paper = Paper {
     name: "tr",
     title: "delay trend lines on multipath QUIC (builds with QUIC)",
-    document: "tr.md",
+    document: "results/tr.md",
     tables: &[
         Table {
             name: "headline",

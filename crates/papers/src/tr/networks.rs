@@ -7,7 +7,7 @@ use narrows_net::rng::{below, stream};
 use crate::{Kept, Runs};
 
 /// By topology, the links of each kind of flow. The connection under test has the first two ways: those from n0. The
-/// layout is read from what the paper's tables have in common, as its Figure 5 cannot be read; docs/tr.md has it.
+/// layout is read from what the paper's tables have in common, as its Figure 5 cannot be read; docs/results/tr.md has it.
 type Ways = &'static [(&'static str, &'static [&'static str])];
 
 const T3: Ways = &[("f1", &["L0", "L1", "L2"]), ("f2", &["L13", "L7", "L2"])];

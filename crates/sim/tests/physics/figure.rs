@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 /// Prints the row of one figure and fails if it is outside its band. `point` is the section of
-/// docs/fidelity.md that holds the formula and its source.
+/// docs/method/fidelity.md that holds the formula and its source.
 pub fn figure(point: &str, what: &str, measured: f64, theory: f64, band: RangeInclusive<f64>) {
     let [m, t, low, high] = [measured, theory, *band.start(), *band.end()].map(digits);
     println!("| {point} | {what} | {t} | {m} | {low} to {high} |");

@@ -1,5 +1,5 @@
 //! The physics: what simulated flows do, beside what theory says they must. Every figure is in
-//! docs/fidelity.md with its formula and source; `scripts/fidelity` prints them all.
+//! docs/method/fidelity.md with its formula and source; `scripts/fidelity` prints them all.
 
 #[path = "../common/mod.rs"]
 mod common;

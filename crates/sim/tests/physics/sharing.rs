@@ -62,7 +62,7 @@ fn on_a_shared_link_uncoupled_takes_two_shares_of_three_and_coupled_one_of_two()
 }
 
 /// The same on a link where RED drops each packet with the same probability, ten flows there or
-/// fifteen: now as the laws have it, LIA a little more (see docs/measuring.md).
+/// fifteen: now as the laws have it, LIA a little more (see docs/method/measuring.md).
 #[test]
 fn on_a_link_with_red_the_shares_are_as_the_laws_have_them() {
     for (law, theory) in [("reno", 2.0 / 3.0), ("lia", 0.5), ("olia", 0.5), ("balia", 0.5)] {

@@ -18,7 +18,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("traffic", &["net"]),
     ("sim", &["laws", "net", "traffic"]),
     ("kernel", &["foreign", "laws"]),
-    ("mptcp-admin", &["detect", "foreign", "kernel", "laws", "mptcp", "netns"]),
+    ("mptcp-admin", &["detect", "foreign", "kernel", "laws", "mptcp", "netns", "report", "stats"]),
     ("quic", &["laws"]),
     ("quic-sockets", &[]),
     ("transfer", &["foreign", "laws", "quic", "quic-sockets"]),
@@ -65,6 +65,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "transfer",
         ],
     ),
+    // The command comes with the wheel.
+    ("python", &["cli", "detect", "lab", "laws", "papers", "report"]),
     ("testkit", &["netns"]),
 ];
 

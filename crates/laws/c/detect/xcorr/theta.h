@@ -8,7 +8,7 @@
 /*
  * tanh(5 / sqrt(n + 1)) as 1 - theta, Q16. Fisher's z, atanh(L), has a standard deviation of about
  * 1 / sqrt(n + 1), so that shared is five of them from queues that have nothing in common: the best
- * of many lags and looks. docs/detectors-compared.md has how often answers were right.
+ * of many lags and looks. docs/results/detectors-compared.md has how often answers were right.
  */
 #define NR_XCORR_THETAS 256u
 static const nr_u16 nr_xcorr_theta[NR_XCORR_THETAS] __attribute__((unused)) = {

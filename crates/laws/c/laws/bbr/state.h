@@ -54,12 +54,13 @@ struct nr_bbr {
 	nr_u32 epoch_acked; /* packets acknowledged since */
 	nr_u32 use;	    /* the bandwidth that the path may use, 16 bytes/s; laws/bbr/share.h */
 	nr_u32 part;	    /* of a group's windows, Q16 */
-	nr_u32 cruise : 9;  /* gain of the phases 2 to 7 */
-	nr_u32 follows : 1; /* another path of the group says which phase it is */
-	nr_u32 joins : 1;   /* another is in ProbeRTT */
-	nr_u32 hold : 1;    /* another is in the first round of recovery */
 	nr_u16 extra[2]; /* the most beyond the bandwidth, in this window of rounds and the last */
-	nr_u32 mode : 2; /* enum nr_bbr_mode */
+	/* Together, as compilers for Windows begin a new word wherever the type changes. */
+	nr_u32 cruise : 9;   /* gain of the phases 2 to 7 */
+	nr_u32 follows : 1;  /* another path of the group says which phase it is */
+	nr_u32 joins : 1;    /* another is in ProbeRTT */
+	nr_u32 hold : 1;     /* another is in the first round of recovery */
+	nr_u32 mode : 2;     /* enum nr_bbr_mode */
 	nr_u32 recovery : 2; /* enum nr_bbr_recovery */
 	nr_u32 conserve : 1; /* the first round of recovery: send what is delivered */
 	nr_u32 round_start : 1;

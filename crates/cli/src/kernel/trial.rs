@@ -1,0 +1,101 @@
+//! `narrows kernel trial`.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+
+use narrows_foreign::Foreign;
+use narrows_kernel::cgroup::Cgroup;
+use narrows_kernel::is_root;
+use narrows_kernel::trial::{PORTS_MAX, is_there};
+use narrows_mptcp_admin::assign::Admin;
+use narrows_mptcp_admin::trial::{self, Need, Report, Terms, duration};
+use narrows_netns::Namespace;
+
+use super::named;
+use crate::args::kernel::{TrialArgs, TrialCommand, TrialOutput};
+use crate::error::Error;
+use crate::{print, words};
+
+/// Begins a trial, shows it or ends it.
+pub fn trial(args: &TrialArgs) -> Result<(), Error> {
+    if !is_root() {
+        return Err(Error::input("kernel trial", "needs root"));
+    }
+    match &args.command {
+        None => begin(args),
+        Some(TrialCommand::Status(output)) => show(output, || Ok(trial::status()?)),
+        Some(TrialCommand::Stop(output)) => show(output, || Ok(Admin::open()?.end_trial()?)),
+    }
+}
+
+fn begin(args: &TrialArgs) -> Result<(), Error> {
+    let (Some(control), Some(against)) = (&args.control, &args.against) else {
+        return Err(Error::input("kernel trial", "expected a control and --against"));
+    };
+    if args.port.len() > PORTS_MAX {
+        return Err(Error::input("--port", format!("expected at most {PORTS_MAX} ports")));
+    }
+    let netns = args.netns.as_deref().map(Namespace::named).transpose();
+    let cgroup = args.cgroup.as_deref().map_or_else(Cgroup::top, Cgroup::open)?;
+    let terms = Terms {
+        control: named(control)?.0,
+        against: against.clone(),
+        share: args.share,
+        cgroup,
+        netns: netns.map_err(|error| Error::input("--netns", error))?,
+        ports: args.port.clone(),
+        mptcp_only: args.mptcp_only,
+        lasts: args.lasts,
+        guards: args.guard,
+    };
+    let Need { connections, spread, of } = Admin::open()?.begin_trial(&terms)?;
+    let (tried, against) = (&terms.control, Foreign::from(against.as_str()));
+    let percent = (terms.share * 10_000.0).round() / 100.0;
+    let kind = if terms.mptcp_only { "MPTCP connections" } else { "connections" };
+    let mut text = format!(
+        "{tried}: tried on {percent} % of the new {kind} that would have {against}, for {}\n",
+        duration(terms.lasts)
+    );
+    let spread = match of {
+        Some(n) => {
+            format!("goodputs of {n} open connections are spread by a factor of {spread:.1}")
+        }
+        None => format!("assuming goodputs that are spread by a factor of {spread:.1}"),
+    };
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        text,
+        "10 % less goodput takes some {connections} connections with something to send, {:.0} of them under \
+         {tried} ({spread})",
+        f64::from(connections) * terms.share
+    );
+    text.push_str("narrows kernel trial status shows what is found, trial stop puts all back\n");
+    print(&text)
+}
+
+fn show(
+    output: &TrialOutput,
+    report: impl FnOnce() -> Result<Option<Report>, Error>,
+) -> Result<(), Error> {
+    if !is_there() {
+        return Err(Error::no("kernel trial", "there is no trial"));
+    }
+    // Before the trial is forgotten.
+    let page = output.report.as_ref().map(|path| {
+        let failed = |error| Error::input(path.display(), format!("cannot write: {error}"));
+        File::create(path).map(|file| (file, failed)).map_err(failed)
+    });
+    let page = page.transpose()?;
+    let Some(report) = report()? else {
+        return Err(Error::no("kernel trial", "there is no trial any more"));
+    };
+    if let Some((mut file, failed)) = page {
+        file.write_all(report.html(&words()[1..]).as_bytes()).map_err(failed)?;
+    }
+    if !output.json {
+        return print(&report.text());
+    }
+    let line = serde_json::to_string(&report).map_err(|error| Error::input("JSON", error))?;
+    print(&format!("{line}\n"))
+}

@@ -1,0 +1,191 @@
+//! The command `narrows`: runs and compares scenarios of multipath congestion control, runs
+//! detectors on captures, and loads laws into this machine's kernel. The program is [`main`]; the Python
+//! package has the same command, and makes comparisons by [`compare`].
+//!
+//! Exit codes: 0 success (also if a reader closes the pipe), 1 a run failed internally, `kernel check`
+//! or `law check` failed, or a file was not received, 2 wrong input, 130 Ctrl-C (but 0 for `kernel status
+//! --watch`, `quic serve`, and `detect` of an interface or of standard input).
+//! `shell` returns the exit code of its command.
+
+mod args;
+#[cfg(feature = "lab")]
+pub mod compare;
+#[cfg(feature = "detect")]
+mod detect;
+mod error;
+#[cfg(feature = "lab")]
+mod evaluate;
+#[cfg(feature = "lab")]
+mod fuzz;
+#[cfg(feature = "kernel")]
+mod kernel;
+mod law;
+pub mod list;
+#[cfg(feature = "lab")]
+mod merge;
+#[cfg(feature = "lab")]
+mod papers;
+#[cfg(feature = "quic")]
+mod quic;
+#[cfg(feature = "lab")]
+pub mod run;
+#[cfg(any(feature = "detect", feature = "kernel"))]
+pub mod set;
+#[cfg(all(feature = "lab", feature = "kernel"))]
+mod shell;
+#[cfg(feature = "lab")]
+mod show;
+#[cfg(feature = "lab")]
+pub mod size;
+#[cfg(any(feature = "lab", feature = "kernel"))]
+mod stop;
+mod terminal;
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use clap::{CommandFactory, Parser};
+
+pub use args::What;
+use args::{Args, Command};
+pub use error::Error;
+#[cfg(feature = "lab")]
+use narrows_lab::hosts::child;
+use terminal::{note, print};
+
+/// The commit it was built from, if known.
+#[cfg(feature = "lab")]
+pub const COMMIT: Option<&str> = option_env!("NARROWS_COMMIT");
+
+/// The command line.
+static WORDS: OnceLock<Vec<String>> = OnceLock::new();
+
+/// The words of the command line, the program first.
+pub fn words() -> &'static [String] {
+    WORDS.get().map_or(&[], Vec::as_slice)
+}
+
+/// Does what the words of the command line say, the program first; returns the exit code. Once in a process.
+pub fn main(words: Vec<OsString>) -> u8 {
+    terminal::take_panics();
+    let _ = WORDS.set(words.iter().map(|word| word.to_string_lossy().into_owned()).collect());
+    // The internal command for a run under a user's law, unknown to clap.
+    #[cfg(feature = "lab")]
+    if words.get(1).is_some_and(|word| word == child::CHILD) {
+        return exit(child::child().map_err(Error::from));
+    }
+    let args = match Args::try_parse_from(&words) {
+        Ok(args) => args,
+        // Help and version are no errors; errors are one line.
+        Err(error) if !error.use_stderr() => {
+            return exit(print(&error.render().to_string()));
+        }
+        Err(error) => return exit(Err(one_line(&error))),
+    };
+    exit(match &args.command {
+        #[cfg(feature = "lab")]
+        Command::Run(args) => run::run(args),
+        #[cfg(feature = "lab")]
+        Command::Compare(args) => compare::compare(args),
+        #[cfg(feature = "lab")]
+        Command::Merge(args) => merge::merge(args),
+        #[cfg(feature = "lab")]
+        Command::Show(args) => show::show(args),
+        #[cfg(feature = "lab")]
+        Command::Fuzz(args) => fuzz::fuzz(args),
+        #[cfg(feature = "lab")]
+        Command::Papers(args) => papers::papers(args),
+        #[cfg(feature = "lab")]
+        Command::Evaluate(args) => evaluate::evaluate(args),
+        #[cfg(feature = "detect")]
+        Command::Detect(args) => detect::detect(args),
+        #[cfg(feature = "kernel")]
+        Command::Kernel(command) => kernel::kernel(command),
+        #[cfg(all(feature = "lab", feature = "kernel"))]
+        Command::Shell(args) => match shell::shell(args) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
+        #[cfg(all(feature = "lab", feature = "kernel"))]
+        Command::Clean { dry_run } => shell::clean(*dry_run),
+        #[cfg(feature = "quic")]
+        Command::Quic(command) => quic::quic(command),
+        #[cfg(not(feature = "quic"))]
+        Command::Quic { arguments: _ } => {
+            let message = "built without QUIC; `make install` includes it from Rust 1.88 on";
+            Err(Error::input("quic", message))
+        }
+        Command::Law(command) => law::law(command),
+        Command::List { what, table, json } => list::list(*what, table.as_deref(), *json),
+        Command::Man { folder } => man(folder),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Args::command(), "narrows", &mut script);
+            let script = String::from_utf8_lossy(&script);
+            #[cfg(feature = "lab")]
+            if *shell == clap_complete::Shell::Zsh {
+                return exit(print(&args::suggest::with_files(&script)));
+            }
+            print(&script)
+        }
+    })
+}
+
+/// Writes a man page of each command.
+fn man(folder: &Path) -> Result<(), Error> {
+    let pages = std::fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(Args::command(), folder));
+    pages.map_err(|error| Error::input(folder.display().to_string(), error))
+}
+
+/// Prints the error, if any, as one line; returns the exit code.
+fn exit(result: Result<(), Error>) -> u8 {
+    match result {
+        Ok(()) => 0,
+        Err(error) => {
+            note(&format!("narrows: {error}"));
+            error.exit_code()
+        }
+    }
+}
+
+/// A mistake in the command line as one line.
+fn one_line(error: &clap::Error) -> Error {
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let known = Args::command();
+        let names: Vec<&str> = known.get_subcommands().map(clap::Command::get_name).collect();
+        let message = format!("expected {}; `narrows --help` has examples", names.join(", "));
+        return Error::input("command line", message);
+    }
+    #[cfg(not(feature = "kernel"))]
+    if let Some(command) = words().get(1) {
+        if ["kernel", "shell", "clean"].contains(&command.as_str()) {
+            let message = "built without kernel support; `make install` includes it";
+            return Error::input(command, message);
+        }
+    }
+    let text = error.to_string();
+    let message = text.lines().map(str::trim).take_while(|line| !line.is_empty());
+    let message = message.collect::<Vec<_>>().join(" ");
+    // What the standard library says of "x" where a number is expected.
+    let message = message.replace("invalid digit found in string", "expected a whole number");
+    Error::input(
+        "command line",
+        format!("{}{}", message.trim_start_matches("error: "), meant(error)),
+    )
+}
+
+/// ` (did you mean '--seed'?)` where an option, a command or a value is like the unknown one, or nothing.
+fn meant(error: &clap::Error) -> String {
+    use clap::error::{ContextKind, ContextValue};
+    let kinds =
+        [ContextKind::SuggestedArg, ContextKind::SuggestedSubcommand, ContextKind::SuggestedValue];
+    let similar = kinds.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(one) => Some(one),
+        // The most similar is the last.
+        ContextValue::Strings(several) => several.last(),
+        _ => None,
+    });
+    similar.map_or(String::new(), |similar| format!(" (did you mean '{similar}'?)"))
+}

@@ -1,0 +1,176 @@
+//! The pages of docs/reference are what the program says of itself: with `NARROWS_KEEP` set this writes them.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+
+#[cfg(feature = "lab")]
+use serde_json::Value;
+
+fn narrows(args: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_narrows")).args(args).output().unwrap();
+    assert!(output.status.success(), "narrows {}", args.join(" "));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Compares a page with what it must be, below its title and a line about it.
+fn kept(page: &str, title: &str, about: &str, text: &str) {
+    let file = format!("{}/../../docs/reference/{page}.md", env!("CARGO_MANIFEST_DIR"));
+    let by = "<!-- written by `NARROWS_KEEP=1 cargo test -p narrows --test reference` -->";
+    narrows_testkit::assert_kept(
+        Path::new(&file),
+        &format!("# {title}\n\n{by}\n\n{about}\n{text}"),
+    );
+}
+
+/// The commands below one, each with those below it.
+fn commands_of(above: &str) -> Vec<String> {
+    let words: Vec<&str> = above.split_whitespace().chain(["--help"]).collect();
+    let said = narrows(&words);
+    let lines = said.lines().skip_while(|line| *line != "Commands:").skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    // What a command is about may go on in a line of its own, farther in.
+    let names = lines.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let mut commands = Vec::new();
+    for name in names.filter(|name| !name.is_empty() && *name != "help") {
+        let command = format!("{above} {name}").trim_start().to_owned();
+        // A build without it has no help of it.
+        let below = if command == "quic" && cfg!(not(feature = "quic")) {
+            Vec::new()
+        } else {
+            commands_of(&command)
+        };
+        commands.push(command);
+        commands.extend(below);
+    }
+    commands
+}
+
+/// What `--help` says of the commands whose first word is accepted.
+fn help(accepted: impl Fn(&str) -> bool) -> String {
+    let mut text = String::new();
+    for command in commands_of("") {
+        let mut words: Vec<&str> = command.split(' ').collect();
+        if !accepted(words[0]) {
+            continue;
+        }
+        words.push("--help");
+        let said = narrows(&words);
+        let lines = said.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+        write!(text, "\n## narrows {command}\n\n```text\n{lines}\n```\n").unwrap();
+    }
+    text
+}
+
+/// A table of what `list` has: of each entry the named members, the first as code.
+#[cfg(feature = "lab")]
+fn table(entries: &Value, members: &[&str]) -> String {
+    let mut text = format!("| {} |\n|{}\n", members.join(" | "), "---|".repeat(members.len()));
+    for entry in entries.as_array().unwrap() {
+        let cell = |(n, member): (usize, &&str)| match &entry[*member] {
+            Value::Null => String::new(),
+            Value::String(text) if n == 0 => format!("`{text}`"),
+            Value::String(text) => text.replace('|', "\\|").replace('<', "&lt;"),
+            other => other.to_string(),
+        };
+        let cells: Vec<String> = members.iter().enumerate().map(cell).collect();
+        writeln!(text, "| {} |", cells.join(" | ")).unwrap();
+    }
+    text
+}
+
+#[cfg(feature = "lab")]
+fn listed(args: &[&str]) -> Value {
+    serde_json::from_str(&narrows(&[&["list"], args, &["--json"]].concat())).unwrap()
+}
+
+#[cfg(feature = "lab")]
+#[test]
+fn laws_detectors_and_parameters() {
+    let all = listed(&[]);
+    let mut text = String::new();
+    for (part, title, members) in [
+        ("laws", "Laws", &["name", "about", "source"][..]),
+        ("detectors", "Detectors", &["name", "about", "source"]),
+        ("starts", "Slow starts", &["name", "about", "source"]),
+        ("params", "Parameters", &["name", "default", "takes", "about", "source"]),
+        ("controls", "Controls and their names in the kernel", &["name", "kernel", "is"]),
+    ] {
+        write!(text, "\n## {title}\n\n{}", table(&all[part], members)).unwrap();
+    }
+    let about = "A control is `LAW[+DETECTOR][+START]`; `--set NAME=VALUE` sets a parameter. `narrows list` prints all of it.";
+    kept("controls", "Laws, detectors, parameters", about, &text);
+}
+
+#[cfg(feature = "lab")]
+#[test]
+fn fields_of_a_scenario() {
+    let mut text = String::new();
+    for one in listed(&["fields"])["fields"].as_array().unwrap() {
+        let title = match one["name"].as_str().unwrap() {
+            "" => "At the top of the file".to_owned(),
+            name => format!("`[{name}]`"),
+        };
+        let fields = table(&one["fields"], &["name", "takes", "default", "about"]);
+        write!(text, "\n## {title}\n\n{}\n\n{fields}", one["about"].as_str().unwrap()).unwrap();
+    }
+    let about = "What a scenario's file takes, table by table: [how to write one](../../scenarios/README.md). `narrows list fields TABLE` prints it.";
+    kept("fields", "Fields of a scenario", about, &text);
+}
+
+#[cfg(feature = "lab")]
+#[test]
+fn scenarios() {
+    let text = table(&listed(&["scenarios"])["scenarios"], &["name", "title", "source"]);
+    let about = "Each runs by its name: `narrows run NAME`. `narrows show NAME > mine.toml` makes a copy to edit.\n";
+    kept("scenarios", "Shipped scenarios", about, &text);
+}
+
+#[cfg(feature = "lab")]
+#[test]
+fn metrics() {
+    let listed = listed(&["metrics"]);
+    let mut text = String::from("| key | unit | what it is |\n|---|---|---|\n");
+    for one in listed["metrics"].as_array().unwrap() {
+        let [of, name, unit, about] =
+            ["of", "name", "unit", "about"].map(|member| one[member].as_str().unwrap());
+        writeln!(text, "| `{of}.{name}` | {unit} | {about} |").unwrap();
+    }
+    let about = "Keys of `summary.json`. Those of `test`, the connection under test, are also the columns of `compare`, of its rows in\n\
+         JSON (each with `mean`, `ci95`, `median`, `q1`, `q3` over the seeds) and of its CSV (`goodput_mbps_mean`, ...). 1 is the\n\
+         unit of a ratio. [How they are measured](../method/measuring.md).\n";
+    kept("metrics", "Metrics", about, &text);
+}
+
+/// The exit codes as `main.rs` has them, and the help of the commands that every build has.
+#[cfg(all(feature = "lab", feature = "detect"))]
+#[test]
+fn commands() {
+    let main = include_str!("../src/main.rs");
+    let lines = main.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
+    let codes: Vec<&str> = lines.skip_while(|line| !line.starts_with("Exit codes:")).collect();
+    assert!(codes.len() > 1, "main.rs has no exit codes");
+    let others = ["kernel", "shell", "clean", "quic"];
+    let text = help(|command| !others.contains(&command));
+    kept("commands", "Commands", &codes.join("\n"), &text);
+}
+
+#[cfg(all(feature = "lab", feature = "kernel"))]
+#[test]
+fn commands_of_builds_with_the_kernel() {
+    let about = "Commands of builds with `--features kernel` (`make install`). [What needs root](../guide/security.md).";
+    kept(
+        "kernel",
+        "Commands for this machine's kernel",
+        about,
+        &help(|command| ["kernel", "shell", "clean"].contains(&command)),
+    );
+}
+
+#[cfg(feature = "quic")]
+#[test]
+fn commands_of_builds_with_quic() {
+    let about =
+        "Commands of builds with `--features quic`. [Files over QUIC](../guide/quic-get.md).";
+    kept("quic", "Commands for QUIC", about, &help(|command| command == "quic"));
+}

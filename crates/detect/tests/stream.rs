@@ -1,0 +1,274 @@
+//! A capture that is read as it comes is answered as its file is.
+
+mod wire;
+
+use std::io::Read;
+use std::sync::atomic::AtomicBool;
+
+use flate2::read::MultiGzDecoder;
+use narrows_detect::{
+    Answer, At, Detection, Error, Event, Input, Limits, Part, Source, Stream, begin, detectors,
+};
+use narrows_laws::Params;
+use wire::{MSS, Tcp, file, pcap, records};
+
+/// Captures of two flows and more, with what is right.
+const CAPTURES: [&str; 11] = [
+    "bbr-shared",
+    "bbr-separate",
+    "cubic-shared",
+    "cubic-separate",
+    "four-in-pairs",
+    "ipv6-separate",
+    "ipv6-shared",
+    "mptcp-bbr-shared",
+    "mptcp-shared",
+    "reno-separate",
+    "reno-shared",
+];
+
+fn capture(name: &str) -> Vec<u8> {
+    let path = format!("{}/../cli/tests/captures/{name}.pcap.gz", env!("CARGO_MANIFEST_DIR"));
+    let mut plain = Vec::new();
+    MultiGzDecoder::new(std::fs::File::open(&path).unwrap()).read_to_end(&mut plain).unwrap();
+    plain
+}
+
+/// Gives so many bytes at a time, as a pipe does.
+struct Drops(std::io::Cursor<Vec<u8>>, usize);
+
+impl Read for Drops {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let room = buffer.len().min(self.1);
+        self.0.read(&mut buffer[..room])
+    }
+}
+
+fn stream(
+    bytes: Vec<u8>,
+    drop: usize,
+    limits: Limits,
+    tell: impl FnMut(Event) -> Result<(), Error>,
+) -> Result<Part, Error> {
+    let xcorr = detectors(["xcorr"]).unwrap()[0];
+    let (is_capture, from) = begin(Drops(std::io::Cursor::new(bytes), drop)).unwrap();
+    assert!(is_capture);
+    Stream::new(xcorr, &Params::default(), limits)?.read(
+        "stream",
+        from,
+        &AtomicBool::new(false),
+        tell,
+    )
+}
+
+/// Each two flows by their names, and the answer on them.
+fn answers<'a>(
+    flows: &'a [String],
+    verdicts: &[narrows_detect::Verdict],
+) -> Vec<([&'a str; 2], Answer)> {
+    let of = |verdict: &narrows_detect::Verdict| {
+        let mut names = [flows[verdict.flows.0].as_str(), flows[verdict.flows.1].as_str()];
+        names.sort_unstable();
+        (names, verdict.answer)
+    };
+    let mut answers: Vec<_> = verdicts.iter().map(of).collect();
+    answers.sort_by_key(|(names, _)| *names);
+    answers
+}
+
+#[test]
+fn it_is_answered_as_its_file_is() {
+    let xcorr = detectors(["xcorr"]).unwrap()[0];
+    for name in CAPTURES {
+        let bytes = capture(name);
+        let source =
+            Source::open(Input::bytes(name, bytes.clone()), None, Limits::default()).unwrap();
+        let detection = Detection::new(&source, xcorr, &Params::default()).unwrap();
+        let of_file = detection.run::<Error>(&mut [], |_| Ok(())).unwrap();
+        // Drops of 7 bytes fill no header.
+        for drop in if name == "bbr-shared" { &[7, 1 << 16][..] } else { &[1 << 16] } {
+            let mut decisions = 0;
+            let part = stream(bytes.clone(), *drop, Limits::default(), |event| {
+                decisions += u32::from(matches!(event, Event::Decided { .. }));
+                Ok(())
+            });
+            let part = part.unwrap();
+            assert_eq!(part.recording.signal, source.recording().signal, "{name}");
+            assert_eq!(
+                answers(&part.recording.flows, &part.found.verdicts),
+                answers(&source.recording().flows, &of_file.verdicts),
+                "{name}"
+            );
+            assert!(decisions > 20, "{name}: {decisions}");
+        }
+    }
+}
+
+const MS: i64 = 1_000_000;
+
+/// A flow near its receiver: a packet a millisecond with a delay of its own, from a time on.
+fn flow(client: u8, from_s: i64, to_s: i64) -> impl Iterator<Item = Tcp> {
+    (from_s * 1000..to_s * 1000).map(move |ms| {
+        let stamp = ms as u32 + 7;
+        let delay = (ms / 200 % 20 + i64::from(client) % 3) * MS;
+        Tcp::data(ms * MS + delay, client, (ms - from_s * 1000) as u32 * MSS, Some((stamp, 1)))
+    })
+}
+
+/// All parts of a stream, and the numbers under which flows joined.
+fn parts(packets: &[Tcp], limits: Limits) -> (Vec<Part>, Vec<usize>) {
+    let (mut joined, mut parts, mut numbered) = (Vec::new(), Vec::new(), 0);
+    let last = stream(pcap(packets), 1 << 16, limits, |event| {
+        match event {
+            Event::Joined { flows, .. } => {
+                numbered += 1;
+                assert_eq!(flows.len(), numbered, "each number is told");
+                joined.push(numbered);
+            }
+            Event::Renewed(part) => {
+                numbered = 0;
+                parts.push(part.clone());
+            }
+            Event::Decided { decision, flows } => {
+                assert_eq!(decision.on.places.len(), flows.len());
+            }
+            Event::Second { flows, mbit_per_s, .. } => assert_eq!(flows.len(), mbit_per_s.len()),
+        }
+        Ok(())
+    });
+    parts.push(last.unwrap());
+    (parts, joined)
+}
+
+const TWO: Limits = Limits { flows: 2, packets: 100, at: Some(At::Receiver) };
+
+#[test]
+fn where_nobody_is_left_it_begins_anew() {
+    let pairs = (0..3_u8).flat_map(|pair| {
+        let from_s = 40 * i64::from(pair) + 1;
+        [2 * pair + 1, 2 * pair + 2].map(|client| flow(client, from_s, from_s + 20))
+    });
+    let (parts, joined) = parts(&pairs.flatten().collect::<Vec<_>>(), TWO);
+    assert_eq!(joined, [1, 2, 1, 2, 1, 2]);
+    let shared = |part: &Part| {
+        let answers = answers(&part.recording.flows, &part.found.verdicts);
+        answers.into_iter().map(|(_, answer)| answer).collect::<Vec<_>>()
+    };
+    assert_eq!(parts.iter().map(shared).collect::<Vec<_>>(), [[Answer::Shared]; 3]);
+    let spans: Vec<i64> = parts.iter().map(|part| part.recording.span.0 as i64).collect();
+    assert_eq!(spans, [0, 42, 82]);
+}
+
+#[test]
+fn flows_that_end_make_room_while_others_send() {
+    // One after the other, two at most at a time: room for four of the eight.
+    let all =
+        (0..8_u8).map(|client| flow(client, 25 * i64::from(client), 25 * i64::from(client) + 45));
+    let (parts, joined) = parts(&all.flatten().collect::<Vec<_>>(), TWO);
+    assert!(joined.iter().all(|number| *number <= 4) && parts.len() > 1, "{joined:?}");
+    for client in 0..7 {
+        let pair = [client, client + 1].map(|client| format!("10.0.0.{client}:"));
+        let compared = parts.iter().any(|part| {
+            answers(&part.recording.flows, &part.found.verdicts).iter().any(|(names, answer)| {
+                names.iter().zip(&pair).all(|(name, of)| name.starts_with(of.as_str()))
+                    && *answer == Answer::Shared
+            })
+        });
+        assert!(compared, "{pair:?}");
+    }
+}
+
+#[test]
+fn the_largest_now_take_the_place_of_small_ones_and_others_are_named() {
+    let thin = |client| flow(client, 1, 60).step_by(20);
+    let packets: Vec<Tcp> =
+        thin(1).chain(thin(2)).chain(flow(3, 20, 60)).chain(flow(4, 20, 60)).collect();
+    let limits = Limits { flows: 2, packets: 50, at: Some(At::Receiver) };
+    let part = stream(pcap(&packets), 1 << 16, limits, |_| Ok(())).unwrap();
+    let [.., third, fourth] = &part.recording.flows[..] else { panic!("{part:?}") };
+    assert!(third.contains("10.0.0.3:") && fourth.contains("10.0.0.4:"), "{part:?}");
+    let crowded = "more than 2 flows sent at a time: the others are left out (--flows)";
+    assert!(part.recording.notes.iter().any(|note| note == crowded), "{:?}", part.recording.notes);
+}
+
+#[test]
+fn a_stream_without_flows_says_what_was_skipped() {
+    let thin: Vec<Tcp> = flow(1, 1, 2).take(50).collect();
+    let error = stream(pcap(&thin), 1 << 16, Limits::default(), |_| Ok(())).unwrap_err();
+    let expected = "stream: found no TCP flow of 100 packets of data or more (--min-packets) that gives a \
+                    delay for 2 s";
+    assert_eq!(error.to_string(), expected);
+    let mut cut = pcap(&thin);
+    cut.truncate(cut.len() - 3);
+    let error = stream(cut, 1 << 16, Limits::default(), |_| Ok(())).unwrap_err().to_string();
+    assert!(error.contains("it ends within the packet at byte"), "{error}");
+}
+
+/// Two flows through one queue for 30 s.
+fn two() -> Vec<wire::Record> {
+    records(&flow(1, 1, 31).chain(flow(2, 1, 31)).collect::<Vec<_>>())
+}
+
+#[test]
+fn a_damaged_time_of_the_first_packet_does_not_matter() {
+    let right = two();
+    let mut late = right.clone();
+    late[0].0 = 4_000_000_000 * 1000 * MS;
+    // In 1970, and the others 50 years later.
+    let mut early = right.clone();
+    early.iter_mut().skip(1).for_each(|(time, ..)| *time += 1_600_000_000 * 1000 * MS);
+    for packets in [late, early] {
+        let part = stream(file(101, &packets), 1 << 16, TWO, |_| Ok(())).unwrap();
+        let answers = answers(&part.recording.flows, &part.found.verdicts);
+        assert_eq!(answers[0].1, Answer::Shared);
+        let (from, to) = part.recording.span;
+        assert!(from < 1.0 && (29.0..31.0).contains(&to), "{from} {to}");
+    }
+}
+
+/// A section of pcapng with an interface of raw IP in nanoseconds, and packets with stamps of their own.
+fn pcapng(packets: &[(u64, &[u8])]) -> Vec<u8> {
+    let block = |kind: u32, body: Vec<u8>| {
+        let length = 12 + body.len().next_multiple_of(4) as u32;
+        let padding = vec![0; body.len().next_multiple_of(4) - body.len()];
+        let [kind, length] = [kind, length].map(|word| word.to_le_bytes().to_vec());
+        [kind, length.clone(), body, padding, length].concat()
+    };
+    let section = [&0x1a2b_3c4d_u32.to_le_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
+    let interface = [101, 0, 0, 0, 0xff, 0xff, 0, 0, 9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+    let packet = |(stamp, data): &(u64, &[u8])| {
+        let words = [0, (stamp >> 32) as u32, *stamp as u32, data.len() as u32, data.len() as u32];
+        let words = words.map(u32::to_le_bytes).concat();
+        block(6, [&words[..], data].concat())
+    };
+    let packets: Vec<Vec<u8>> = packets.iter().map(packet).collect();
+    [block(0x0a0d_0d0a, section), block(1, interface.to_vec()), packets.concat()].concat()
+}
+
+#[test]
+fn times_of_any_size_are_read_to_the_end() {
+    let (data, _) = Tcp::data(0, 1, 1, Some((7, 1))).packet();
+    let far = [u64::MAX, 5, u64::MAX, 6, 7, u64::MAX - 1, u64::MAX, u64::MAX];
+    let packets = far.map(|stamp| (stamp, &data[..]));
+    let error = stream(pcapng(&packets), 1 << 16, TWO, |_| Ok(())).unwrap_err().to_string();
+    assert!(error.contains("found no TCP flow of 100 packets"), "{error}");
+}
+
+#[test]
+fn a_clock_that_is_set_back_goes_on() {
+    let mut packets = two();
+    let half = packets.len() / 2;
+    packets.iter_mut().for_each(|(time, ..)| *time += 7200 * 1000 * MS);
+    packets.iter_mut().skip(half).for_each(|(time, ..)| *time -= 3600 * 1000 * MS);
+    let mut last_s = 0.0;
+    let part = stream(file(101, &packets), 1 << 16, TWO, |event| {
+        if let Event::Decided { decision, .. } = event {
+            last_s = decision.t_s;
+        }
+        Ok(())
+    });
+    let part = part.unwrap();
+    assert!((25.0..31.0).contains(&last_s), "{last_s}");
+    let note = "times go back by 3599.999 s at most: the clock is taken to have gone on";
+    assert!(part.recording.notes.iter().any(|of| of == note), "{:?}", part.recording.notes);
+}

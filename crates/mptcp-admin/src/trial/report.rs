@@ -1,0 +1,712 @@
+//! What a trial found, for people and programs.
+
+use super::{ALPHA, PLANNED_RATIO};
+use narrows_foreign::Foreign;
+use narrows_kernel::trial::{self, End, SIZES, SRTT_BINS, STRATA, Sums, Trial};
+use narrows_report::{
+    Colour, Curve, Fact, Page, Part, Plot, Section, Table, Tile, Timeline, command_line,
+};
+use narrows_stats::sequence::{self, Estimate, Sequence, needed};
+use serde::Serialize;
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Fields may be added under the same number.
+const FORMAT: u32 = 1;
+
+/// A trial, as it stands or ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The version of this schema.
+    pub format: u32,
+    /// Why it has ended; none: it runs.
+    pub ended: Option<&'static str>,
+    /// For how long it drew connections, and is to, s.
+    pub ran_s: f64,
+    /// See `ran_s`.
+    pub lasts_s: f64,
+    /// The share of connections that get the control that is tried.
+    pub share: f64,
+    /// No plain TCP.
+    pub mptcp_only: bool,
+    /// Only with one of these ports; empty: any.
+    pub ports: Vec<u16>,
+    /// Limits, as ratios of the arms; null: none.
+    pub guards: Limits,
+    /// Who kept the control, and who got the other one.
+    pub arms: [Arm; 2],
+    /// By how much the second arm's goodput, retransmits and srtt differ.
+    pub goodput: Difference,
+    /// Ratio of the shares of segments that were retransmitted; the interval is of their difference.
+    pub retransmitted: Difference,
+    /// Ratio of the 95th percentiles of srtt.
+    pub p95_srtt: Difference,
+    /// By number of paths and size, those with connections.
+    pub strata: Vec<Stratum>,
+    /// Connections, of both arms, that a tenth less goodput takes to be found in 9 of 10 trials: as it was
+    /// planned, and by what is known now.
+    pub planned_connections: u32,
+    /// See `planned_connections`; null: not known yet.
+    pub needed_connections: Option<u64>,
+    /// Connections that were left alone, as they had another control.
+    pub others: u64,
+    /// Connections for which there was no room.
+    pub full: u64,
+    /// Subflows that were given the tried control again, as MPTCP had set it back.
+    pub given_again: u64,
+    /// Subflows that were given their former control when the trial had ended.
+    pub put_back: u64,
+    /// How long the longest look took, one of which comes each second, ms.
+    pub longest_look_ms: f64,
+    /// What it says, in a sentence.
+    pub sentence: String,
+    /// Mbit/s of connections that were busy, by arm, of each minute; null: none was.
+    pub minutes: Vec<[Option<f64>; 2]>,
+}
+
+/// Guards; null: none.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Limits {
+    /// The least ratio.
+    pub goodput: Option<f64>,
+    /// The largest ratio.
+    pub retransmits: Option<f64>,
+    /// The largest ratio.
+    pub p95_srtt: Option<f64>,
+}
+
+/// An arm.
+#[derive(Clone, Debug, Serialize)]
+pub struct Arm {
+    /// Its control's name in the kernel.
+    pub control: Foreign,
+    /// Connections that were drawn for it.
+    pub connections: u64,
+    /// Of those open now.
+    pub open: u64,
+    /// Of those with something to send: what follows is of them.
+    pub counted: u64,
+    /// Mbit/s while there was something to send, geometric mean.
+    pub goodput_mbit_per_s: Interval,
+    /// Of the segments of a connection, in the mean over connections.
+    pub retransmitted: Interval,
+    /// Smoothed round-trip time, median over connections.
+    pub p50_srtt_ms: Option<f64>,
+    /// The same, 95th percentile.
+    pub p95_srtt_ms: Interval,
+    /// Subflows that carried data, mean.
+    pub paths: Option<f64>,
+    /// Groups of paths that its control makes, mean of the connections with more than one path.
+    pub groups: Option<f64>,
+    /// Seconds without any acknowledgement though there was something to send, mean.
+    pub silent_s: Option<f64>,
+    /// Acknowledged.
+    pub bytes: u64,
+}
+
+/// A value with its interval; null: too few connections.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Interval {
+    /// The value.
+    pub value: Option<f64>,
+    /// The lower end.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+}
+
+/// A comparison of the arms.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Difference {
+    /// Is there one, by the interval?
+    pub differs: bool,
+    /// The second arm over the first.
+    pub ratio: Option<f64>,
+    /// The interval's lower end: of the ratio, or as the field says.
+    pub low: Option<f64>,
+    /// Its upper end.
+    pub high: Option<f64>,
+}
+
+/// Connections of one kind.
+#[derive(Clone, Debug, Serialize)]
+pub struct Stratum {
+    /// Subflows that carried data; 3: or more.
+    pub paths: usize,
+    /// Acknowledged bytes, from this on.
+    pub bytes_from: u64,
+    /// Connections, by arm.
+    pub connections: [u64; 2],
+    /// Mbit/s, geometric mean, by arm.
+    pub goodput_mbit_per_s: [Option<f64>; 2],
+}
+
+const BYTES_FROM: [u64; SIZES] = [0, 100_000, 1_000_000, 10_000_000];
+
+/// In which units of the kernel's a value stands.
+const LOG: f64 = 1024.0;
+const SHARE: f64 = 65_536.0;
+
+fn sums(n: u64, sum: u64, squares: u64, unit: f64) -> sequence::Sums {
+    sequence::Sums { n: n as f64, sum: sum as f64 / unit, squares: squares as f64 / (unit * unit) }
+}
+
+fn goodput(of: &Sums) -> sequence::Sums {
+    sums(of.n, of.goodput, of.goodput2, LOG)
+}
+
+fn retransmitted(of: &Sums) -> sequence::Sums {
+    sums(of.n, of.retrans, of.retrans2, SHARE)
+}
+
+/// log2 of bytes/s as Mbit/s.
+fn mbit(log: f64) -> f64 {
+    log.exp2() * 8.0 / 1e6
+}
+
+fn interval(of: Option<Estimate>, as_shown: impl Fn(f64) -> f64) -> Interval {
+    Interval {
+        value: of.map(|one| as_shown(one.value)),
+        low: of.map(|one| as_shown(one.value - one.radius)),
+        high: of.map(|one| as_shown(one.value + one.radius)),
+    }
+}
+
+/// Quantile of binned round-trip times, ms; between two of the bin's ends by its rank.
+fn srtt_ms(bins: &[u64; SRTT_BINS], p: f64) -> Option<f64> {
+    let all: u64 = bins.iter().sum();
+    let rank = p * all as f64;
+    let mut below = 0.0;
+    for (bin, n) in bins.iter().enumerate() {
+        let here = *n as f64;
+        if here > 0.0 && below + here >= rank {
+            let log = (bin as f64 + ((rank - below) / here).clamp(0.0, 1.0)) / 8.0;
+            return Some(log.exp2() / 1e3);
+        }
+        below += here;
+    }
+    None
+}
+
+impl Arm {
+    fn of(trial: &Trial, number: usize, sequence: &Sequence) -> Arm {
+        let arm = &trial.arms[number];
+        let all = |of: fn(&Sums) -> u64| arm.strata.iter().map(of).sum::<u64>();
+        let mut total = [sequence::Sums::default(); 2];
+        for one in &arm.strata {
+            total[0].join(&goodput(one));
+            total[1].join(&retransmitted(one));
+        }
+        let counted = all(|one| one.n);
+        let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64);
+        let [low, high] = sequence.share(0.95, counted as f64);
+        let enough = counted >= trial::LEAST;
+        let quantile = |p: f64| srtt_ms(&arm.srtt, p).filter(|_| enough);
+        Arm {
+            control: trial.plan.controls[number].as_str().into(),
+            connections: trial.drawn[number],
+            open: trial.living[number],
+            counted,
+            goodput_mbit_per_s: interval(sequence.mean(&total[0]), mbit),
+            retransmitted: interval(sequence.mean(&total[1]), |share| share.max(0.0)),
+            p50_srtt_ms: srtt_ms(&arm.srtt, 0.5),
+            p95_srtt_ms: Interval {
+                value: quantile(0.95),
+                low: quantile(low),
+                // Beyond the largest nothing is known.
+                high: quantile(high).filter(|_| high < 1.0),
+            },
+            paths: mean(all(|one| one.paths), counted),
+            groups: mean(all(|one| one.groups), all(|one| one.grouped)),
+            silent_s: mean(all(|one| one.silent_ms), counted).map(|ms| ms / 1e3),
+            bytes: all(|one| one.bytes),
+        }
+    }
+}
+
+impl Report {
+    /// Of a trial.
+    pub(super) fn of(trial: &Trial) -> Report {
+        let plan = &trial.plan;
+        let sequence = Sequence::new(ALPHA, f64::from(plan.planned));
+        let arms = [0, 1].map(|number| Arm::of(trial, number, &sequence));
+        let pairs = |of: fn(&Sums) -> sequence::Sums| -> Vec<[sequence::Sums; 2]> {
+            let stratum = |one: usize| [0, 1].map(|arm: usize| of(&trial.arms[arm].strata[one]));
+            (0..STRATA).map(stratum).collect()
+        };
+        let goodputs = pairs(goodput);
+        let by = sequence.difference(&goodputs);
+        let retransmits = sequence.difference(&pairs(retransmitted));
+        let ratio = |of: fn(&Arm) -> Option<f64>| Some(of(&arms[1])? / of(&arms[0])?);
+        let mut report = Report {
+            format: FORMAT,
+            ended: trial.ended.map(why),
+            ran_s: trial.ran.as_secs_f64(),
+            lasts_s: plan.lasts.as_secs_f64(),
+            share: plan.share,
+            mptcp_only: plan.mptcp_only,
+            ports: plan.ports.clone(),
+            guards: Limits {
+                goodput: plan.guards.goodput,
+                retransmits: plan.guards.retransmits,
+                p95_srtt: plan.guards.p95_srtt,
+            },
+            goodput: Difference {
+                differs: by.is_some_and(|one| one.differs()),
+                ratio: by.map(|one| one.value.exp2()),
+                low: by.map(|one| (one.value - one.radius).exp2()),
+                high: by.map(|one| (one.value + one.radius).exp2()),
+            },
+            retransmitted: Difference {
+                differs: retransmits.is_some_and(|one| one.differs()),
+                ratio: ratio(|arm| arm.retransmitted.value.filter(|share| *share > 0.0)),
+                low: retransmits.map(|one| one.value - one.radius),
+                high: retransmits.map(|one| one.value + one.radius),
+            },
+            p95_srtt: of_percentiles(&arms),
+            strata: (0..STRATA).filter_map(|one| Stratum::of(trial, one)).collect(),
+            planned_connections: plan.planned,
+            needed_connections: needed_now(&goodputs, plan.share),
+            others: trial.others,
+            full: trial.full,
+            given_again: trial.given,
+            put_back: trial.put_back,
+            longest_look_ms: trial.longest_look.as_secs_f64() * 1e3,
+            sentence: String::new(),
+            minutes: minutes(trial),
+            arms,
+        };
+        report.sentence = report.sentence();
+        report
+    }
+
+    fn sentence(&self) -> String {
+        let [other, tried] = self.arms.each_ref().map(|arm| &arm.control);
+        if let Some(why) = self.ended.filter(|why| why.starts_with("guard")) {
+            return format!("{tried} broke a {why}: its connections have {other} again.");
+        }
+        let Difference { differs, ratio: Some(ratio), low: Some(low), high: Some(high) } =
+            self.goodput
+        else {
+            let least = trial::LEAST;
+            return format!(
+                "too few connections yet: {least} of each arm must have had something to send."
+            );
+        };
+        let least = (1.0 - low.min(1.0)) * 100.0;
+        match (differs, ratio < 1.0) {
+            (false, _) => format!(
+                "no difference in goodput is shown: if there is one, {tried} has {:.0} % less at most, and {:.0} % more.",
+                least,
+                (high.max(1.0) - 1.0) * 100.0
+            ),
+            (true, true) => format!(
+                "{tried} has {:.0} to {:.0} % less goodput than {other}.",
+                (1.0 - high) * 100.0,
+                least
+            ),
+            (true, false) => format!(
+                "{tried} has {:.0} to {:.0} % more goodput than {other}.",
+                (low - 1.0) * 100.0,
+                (high - 1.0) * 100.0
+            ),
+        }
+    }
+
+    fn head(&self) -> String {
+        let [other, tried] = self.arms.each_ref().map(|arm| &arm.control);
+        let time = |s: f64| duration(Duration::from_secs_f64(s));
+        let state = match self.ended {
+            None => format!("runs for {} of {}", time(self.ran_s), time(self.lasts_s)),
+            Some(why) => format!("ended after {}: {why}", time(self.ran_s)),
+        };
+        format!(
+            "{tried} against {other}, {} % of new connections: {state}",
+            short(self.share * 100.0)
+        )
+    }
+
+    /// The rows of the arms: a name, both values, and their difference.
+    fn rows(&self) -> Vec<[String; 4]> {
+        let both = |name: &str, of: &dyn Fn(&Arm) -> String, difference: String| {
+            [name.to_owned(), of(&self.arms[0]), of(&self.arms[1]), difference]
+        };
+        let none = String::new;
+        let optional = |value: Option<f64>, digits: usize| {
+            value.map_or("-".into(), |value| format!("{value:.digits$}"))
+        };
+        let times = |of: &Difference| match (of.ratio, of.low, of.high) {
+            (Some(ratio), Some(low), Some(high)) => {
+                format!("x{ratio:.2} ({low:.2} to {high:.2})")
+            }
+            (Some(ratio), ..) => format!("x{ratio:.2}"),
+            _ => none(),
+        };
+        let points = match (self.retransmitted.low, self.retransmitted.high) {
+            (Some(low), Some(high)) => {
+                format!("{:+.2} to {:+.2} points", low * 100.0, high * 100.0)
+            }
+            _ => none(),
+        };
+        let percent = |of: &Interval| of.times(100.0).shown(2, " %");
+        vec![
+            both("connections", &|arm| arm.connections.to_string(), none()),
+            both("  open now", &|arm| arm.open.to_string(), none()),
+            both("  with something to send", &|arm| arm.counted.to_string(), none()),
+            both(
+                "goodput, Mbit/s",
+                &|arm| arm.goodput_mbit_per_s.shown(2, ""),
+                times(&self.goodput),
+            ),
+            both("retransmitted", &|arm| percent(&arm.retransmitted), points),
+            both("srtt, median, ms", &|arm| optional(arm.p50_srtt_ms, 1), none()),
+            both(
+                "srtt, 95th percentile, ms",
+                &|arm| arm.p95_srtt_ms.shown(1, ""),
+                times(&self.p95_srtt),
+            ),
+            both("paths", &|arm| optional(arm.paths, 2), none()),
+            both("groups of paths", &|arm| optional(arm.groups, 2), none()),
+            both("silent, s", &|arm| optional(arm.silent_s, 2), none()),
+        ]
+    }
+
+    /// For a terminal.
+    pub fn text(&self) -> String {
+        let [other, tried] = self.arms.each_ref().map(|arm| arm.control.to_string());
+        let mut text = format!("{}\n\n", self.head());
+        let heads = [String::new(), other, tried, "difference".to_owned()];
+        // Writing to a string cannot fail.
+        for row in std::iter::once(heads).chain(self.rows()) {
+            let line = format!("{:<26} {:<22} {:<22} {}", row[0], row[1], row[2], row[3]);
+            let _ = writeln!(text, "{}", line.trim_end());
+        }
+        let _ = write!(text, "\n  paths  bytes from   connections        Mbit/s\n");
+        for one in &self.strata {
+            let shown =
+                |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.2}"));
+            let _ = writeln!(
+                text,
+                "  {:>5}  {:>10}  {:>6} {:>6}  {:>8} {:>8}",
+                if one.paths < 3 { one.paths.to_string() } else { "3+".into() },
+                one.bytes_from,
+                one.connections[0],
+                one.connections[1],
+                shown(one.goodput_mbit_per_s[0]),
+                shown(one.goodput_mbit_per_s[1]),
+            );
+        }
+        let _ = write!(text, "\n{}", self.notes());
+        let _ = writeln!(text, "\n{}", self.sentence);
+        text
+    }
+
+    /// What else an operator should know, a line each.
+    fn notes(&self) -> String {
+        let mut text = String::new();
+        let mut note = |n: u64, what: &str| {
+            if n > 0 {
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "{what}: {n}");
+            }
+        };
+        if self.ended.is_none() {
+            let needed = self.needed_connections.unwrap_or(self.planned_connections.into());
+            let what = format!(
+                "connections with something to send that {:.0} % less goodput takes",
+                (1.0 - PLANNED_RATIO) * 100.0
+            );
+            note(needed, &what);
+        }
+        note(self.others, "connections left alone, as they have another control");
+        note(self.full, "connections left alone, as there was no room");
+        note(self.given_again, "subflows given the tried control again, as MPTCP had set it back");
+        note(self.put_back, "subflows put back");
+        text
+    }
+
+    /// As a page for a browser, made by the command with these `arguments`.
+    pub fn html(&self, arguments: &[String]) -> String {
+        let fact = |name: &str, value: String| Fact { name: name.into(), value };
+        let [other, tried] = self.arms.each_ref().map(|arm| arm.control.to_string());
+        let head = |name: &str| (name.to_owned(), String::new());
+        let rows =
+            self.rows().into_iter().map(|row| row.map(|cell| cell.trim().to_owned()).to_vec());
+        let arms = Table {
+            title: "Arms".into(),
+            about: "Intervals hold at all times together: one may look as often as one likes."
+                .into(),
+            heads: vec![head(""), head(&other), head(&tried), head("difference")],
+            left: 1,
+            lines: rows.collect(),
+        };
+        let shown = |value: Option<f64>| value.map_or("-".into(), |value| format!("{value:.2}"));
+        let kind = |one: &Stratum| {
+            let paths = if one.paths < 3 { one.paths.to_string() } else { "3 or more".into() };
+            let connections = one.connections.map(|n| n.to_string());
+            let goodput = one.goodput_mbit_per_s.map(shown);
+            vec![paths, one.bytes_from.to_string()]
+                .into_iter()
+                .chain(connections)
+                .chain(goodput)
+                .collect::<Vec<String>>()
+        };
+        let strata = Table {
+            title: "By number of paths and size".into(),
+            about: String::new(),
+            heads: vec![
+                head("paths"),
+                head("bytes from"),
+                head(&format!("{other}, connections")),
+                head(&format!("{tried}, connections")),
+                head(&format!("{other}, Mbit/s")),
+                head(&format!("{tried}, Mbit/s")),
+            ],
+            left: 0,
+            lines: self.strata.iter().map(kind).collect(),
+        };
+        let curve = |arm: usize, name: &str| {
+            let values = self.minutes.iter().map(|minute| minute[arm]).collect();
+            Curve::new(name, Colour::Number(arm), values)
+        };
+        let plot = Plot {
+            title: "Goodput by the minute".into(),
+            about: "Of connections that had something to send, all their bytes over all their busy time.".into(),
+            x_label: "time, s".into(),
+            y_label: "goodput".into(),
+            unit: "Mbit/s".into(),
+            over_time: true,
+            x: (0..self.minutes.len()).map(|minute| 60.0 * (minute as f64 + 0.5)).collect(),
+            curves: vec![curve(0, &other), curve(1, &tried)],
+            ..Plot::default()
+        };
+        let section = |title: &str, parts: Vec<Part>| Section {
+            title: title.into(),
+            about: String::new(),
+            parts,
+        };
+        let mut sections =
+            vec![section("Comparison", vec![Part::Table(arms), Part::Table(strata)])];
+        if !self.minutes.is_empty() {
+            sections.push(section("Over time", vec![Part::Plot(plot)]));
+        }
+        let limit = |limit: Option<f64>| limit.map_or("none".into(), |limit| format!("{limit}x"));
+        Page {
+            title: format!("Trial of {tried} against {other}"),
+            lead: self.sentence.clone(),
+            command: command_line(arguments.iter().map(String::as_str)),
+            facts: vec![
+                fact("trial", self.head()),
+                fact("least goodput", limit(self.guards.goodput)),
+                fact("most retransmits", limit(self.guards.retransmits)),
+                fact("most p95 srtt", limit(self.guards.p95_srtt)),
+                fact("connections left alone: other control", self.others.to_string()),
+                fact("connections left alone: no room", self.full.to_string()),
+                fact("subflows put back", self.put_back.to_string()),
+            ],
+            tiles: vec![Tile {
+                name: "goodput".into(),
+                value: self.goodput.ratio.map_or("-".into(), |ratio| format!("x{ratio:.2}")),
+                about: format!("{tried} over {other}"),
+            }],
+            timeline: Timeline { end: self.ran_s, ..Timeline::default() },
+            sections,
+        }
+        .html()
+    }
+}
+
+impl Interval {
+    fn times(&self, factor: f64) -> Interval {
+        let by = |value: Option<f64>| value.map(|value| value * factor);
+        Interval { value: by(self.value), low: by(self.low), high: by(self.high) }
+    }
+
+    fn shown(&self, digits: usize, unit: &str) -> String {
+        let shown =
+            |value: Option<f64>| value.map_or("?".into(), |value| format!("{value:.digits$}"));
+        match self.value {
+            None => "-".into(),
+            Some(value) => {
+                format!("{value:.digits$}{unit} ({} to {})", shown(self.low), shown(self.high))
+            }
+        }
+    }
+}
+
+impl Stratum {
+    fn of(trial: &Trial, number: usize) -> Option<Stratum> {
+        let pair = [0, 1].map(|arm: usize| trial.arms[arm].strata[number]);
+        let goodput = |one: &Sums| (one.n > 0).then(|| mbit(goodput(one).mean()));
+        (pair[0].n + pair[1].n > 0).then(|| Stratum {
+            paths: number / SIZES + 1,
+            bytes_from: BYTES_FROM[number % SIZES],
+            connections: [pair[0].n, pair[1].n],
+            goodput_mbit_per_s: [goodput(&pair[0]), goodput(&pair[1])],
+        })
+    }
+}
+
+/// The ratio of the percentiles; they differ where their intervals lie apart.
+fn of_percentiles(arms: &[Arm; 2]) -> Difference {
+    let [a, b] = arms.each_ref().map(|arm| arm.p95_srtt_ms);
+    let over = |x: Option<f64>, y: Option<f64>| Some(x? / y?);
+    let (low, high) = (over(b.low, a.high), over(b.high, a.low));
+    Difference {
+        differs: low.is_some_and(|low| low > 1.0) || high.is_some_and(|high| high < 1.0),
+        ratio: over(b.value, a.value),
+        low,
+        high,
+    }
+}
+
+/// How many connections it takes, by what is known of the spread now.
+fn needed_now(strata: &[[sequence::Sums; 2]], share: f64) -> Option<u64> {
+    let all: Vec<&sequence::Sums> = strata.iter().flatten().collect();
+    let n: f64 = all.iter().map(|one| one.n).sum();
+    let within = all.iter().map(|one| one.variance() * one.n).sum::<f64>() / n;
+    let enough = n >= trial::LEAST as f64 && within > 0.0;
+    enough.then(|| needed(ALPHA, PLANNED_RATIO.log2(), within.sqrt(), share) as u64)
+}
+
+/// From what stands at the end of each minute. Where no look fell into one, nothing is known of it.
+fn minutes(trial: &Trial) -> Vec<[Option<f64>; 2]> {
+    let mut before = [Sums::default(); 2];
+    let of = |now: &[Sums; 2], before: &[Sums; 2]| {
+        [0, 1].map(|arm: usize| {
+            let bytes = now[arm].bytes.checked_sub(before[arm].bytes)?;
+            let busy_ms = now[arm].busy_ms.checked_sub(before[arm].busy_ms)?;
+            (busy_ms > 0).then(|| bytes as f64 * 8.0 / 1e3 / busy_ms as f64)
+        })
+    };
+    let minute = |now: &[Sums; 2]| {
+        let found = of(now, &before);
+        before = *now;
+        found
+    };
+    trial.minutes.iter().map(minute).collect()
+}
+
+fn why(end: End) -> &'static str {
+    match end {
+        End::Stopped => "stopped",
+        End::Time => "its time was over",
+        End::Gone => "a control was unloaded",
+        End::Goodput => "guard, goodput fell",
+        End::Retransmits => "guard, retransmits rose",
+        End::Srtt => "guard, srtt rose",
+    }
+}
+
+/// As few digits as it takes.
+fn short(value: f64) -> String {
+    format!("{}", (value * 100.0).round() / 100.0)
+}
+
+/// `24 h`, `90 min`, `12 s`.
+pub fn duration(time: Duration) -> String {
+    match time.as_secs() {
+        s if s >= 7200 && s % 3600 == 0 => format!("{} h", s / 3600),
+        s if s >= 7200 => format!("{} h {} min", s / 3600, s % 3600 / 60),
+        s if s >= 120 => format!("{} min", s / 60),
+        s => format!("{s} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_kernel::trial::{Arm as Counted, Guards, Plan};
+
+    /// An arm of `n` connections around that goodput, of 1 to 10 MB over two paths, spread by a factor of two.
+    fn arm(n: u64, mbit: f64, srtt_ms: f64) -> Counted {
+        let mut arm = Counted { strata: [Sums::default(); STRATA], srtt: [0; SRTT_BINS] };
+        let log = ((mbit * 1e6 / 8.0).log2() * LOG).round() as u64;
+        let one = &mut arm.strata[SIZES + 2];
+        for i in 0..n {
+            let goodput = if i % 2 == 0 { log - 1024 } else { log + 1024 };
+            let retrans = if i % 4 == 0 { 2621 } else { 0 };
+            one.n += 1;
+            one.goodput += goodput;
+            one.goodput2 += goodput * goodput;
+            one.retrans += retrans;
+            one.retrans2 += retrans * retrans;
+            one.paths += 2;
+        }
+        arm.srtt[((srtt_ms * 1e3).log2() * 8.0) as usize] = n;
+        arm
+    }
+
+    fn trial(arms: [Counted; 2]) -> Trial {
+        let count = |arm: &Counted| arm.strata.iter().map(|one| one.n).sum();
+        let drawn = arms.each_ref().map(count);
+        Trial {
+            plan: Plan {
+                controls: ["cubic".into(), "nr_gcub_xc".into()],
+                share: 0.05,
+                netns: None,
+                ports: Vec::new(),
+                mptcp_only: false,
+                lasts: Duration::from_secs(86_400),
+                guards: Guards { goodput: Some(0.9), ..Guards::default() },
+                planned: 20_000,
+            },
+            ran: Duration::from_secs(5_000),
+            ended: None,
+            drawn,
+            living: [0; 2],
+            others: 3,
+            full: 0,
+            given: 0,
+            put_back: 0,
+            longest_look: Duration::ZERO,
+            arms: Box::new(arms),
+            minutes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_report_says_what_differs_and_how_sure_that_is() {
+        let report = Report::of(&trial([arm(19_000, 10.0, 40.0), arm(1_000, 8.0, 40.0)]));
+        let Difference { differs, ratio, low, high } = report.goodput;
+        assert!(differs && (ratio.unwrap() - 0.8).abs() < 1e-2, "{ratio:?}");
+        assert!(low.unwrap() > 0.65 && high.unwrap() < 0.95, "{low:?} {high:?}");
+        assert!(!report.retransmitted.differs && !report.p95_srtt.differs);
+        assert!((report.arms[0].retransmitted.value.unwrap() - 0.01).abs() < 1e-3);
+        let srtt = report.arms[0].p95_srtt_ms.value.unwrap();
+        assert!((36.0..44.0).contains(&srtt), "{srtt}");
+        let text = report.text();
+        let head = "nr_gcub_xc against cubic, 5 % of new connections: runs for 83 min of 24 h\n";
+        assert!(text.starts_with(head), "{text}");
+        assert!(text.contains("\nconnections left alone, as they have another control: 3\n"));
+        assert!(text.contains(" % less goodput than cubic.\n"), "{text}");
+        assert!(text.lines().all(|line| line.len() < 120), "{text}");
+    }
+
+    #[test]
+    fn of_equal_arms_it_says_how_large_a_difference_may_be_and_of_few_nothing() {
+        let report = Report::of(&trial([arm(19_000, 10.0, 40.0), arm(1_000, 10.0, 40.0)]));
+        assert!(!report.goodput.differs);
+        assert!(report.sentence.starts_with("no difference in goodput is shown: "), "{report:?}");
+        let report = Report::of(&trial([arm(400, 10.0, 40.0), arm(29, 1.0, 40.0)]));
+        let expected = "too few connections yet: 30 of each arm must have had something to send.";
+        assert_eq!(report.sentence, expected);
+        assert!(report.goodput.ratio.is_none() && report.arms[1].p95_srtt_ms.value.is_none());
+        // As programs read it.
+        let json = serde_json::to_value(&report).unwrap();
+        assert_eq!(
+            (&json["ended"], &json["arms"][0]["counted"]),
+            (&serde_json::Value::Null, &400.into())
+        );
+    }
+
+    #[test]
+    fn quantiles_of_round_trip_times_lie_in_their_bins() {
+        let mut bins = [0; SRTT_BINS];
+        assert_eq!(srtt_ms(&bins, 0.5), None);
+        bins[80] = 90; // from 1.024 ms on
+        bins[120] = 10; // from 32.768 ms on
+        assert!((1.02..1.12).contains(&srtt_ms(&bins, 0.5).unwrap()));
+        assert!((32.7..35.8).contains(&srtt_ms(&bins, 0.95).unwrap()));
+    }
+}

@@ -1,0 +1,287 @@
+"""The functions of the package, with their arguments by name."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Union
+
+from narrows import _narrows
+from narrows._narrows import Comparison, Detection, PaperTable, Run, Scenario, Table
+
+# Python 3.9 has no `|` of types outside annotations.
+#: A file or folder.
+Path = Union[str, "os.PathLike[str]"]
+#: A scenario, or one by its name or file.
+ScenarioLike = Union[Scenario, Path]  # noqa: UP007
+#: ``30`` is 1 to 30; also ``"31..60"``, ``(31, 60)`` and ``range(31, 61)``.
+Seeds = Union[int, str, "tuple[int, int]", range]
+
+
+def run(
+    scenario: ScenarioLike,
+    *,
+    cc: str | None = None,
+    seed: int = 1,
+    series: bool = False,
+    signal: str | None = None,
+    on: str = "sim",
+    law: Path | None = None,
+    force: bool = False,
+) -> Run:
+    """Run a scenario once.
+
+    The GIL is released meanwhile, so that threads run at the same time. Ctrl-C stops it.
+
+    Parameters
+    ----------
+    scenario : Scenario, str or path
+        A scenario, or the name of a shipped one or of a file.
+    cc : str, optional
+        Congestion control of the connection under test, ``LAW[+DETECTOR][+START]`` (`controls()`); that of the
+        scenario if there is none.
+    seed : int
+        Seed of the random generator, 0 to 2^64-1. The same scenario and seed give the same bytes.
+    series : bool
+        Keep a row for each path every 100 ms, in `Run.series`.
+    signal : str, optional
+        Delay signal of the detector: receiver-us, sender-us, sender-ms, rtt or srtt.
+    on : str
+        What runs it: ``"sim"``, the simulator.
+    law : str or path, optional
+        A law of one's own, ``mine.h``, for use in `cc` (``narrows law new mine.h``); needs a C compiler. A process
+        has one at most.
+    force : bool
+        Run even if it may take more memory than there is, or two days.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    Error
+        What is wrong of the arguments, or why it cannot run.
+    KeyboardInterrupt
+        Ctrl-C.
+    """
+    return _narrows.run(scenario, cc, seed, series, signal, on, law, force)
+
+
+def compare(
+    scenarios: ScenarioLike | Iterable[ScenarioLike],
+    cc: str | Sequence[str],
+    seeds: Seeds = 10,
+    *,
+    sweep: Mapping[str, str | Iterable[Any]] | None = None,
+    signal: str | Sequence[str] | None = None,
+    on: str | Sequence[str] = "sim",
+    law: Path | None = None,
+    jobs: int | None = None,
+    out: Path | None = None,
+    resume: bool = False,
+    force: bool = False,
+    progress: bool | Callable[[int, int], object] = True,
+) -> Comparison:
+    """Run scenarios under several congestion controls with many seeds, on all cores.
+
+    Parameters
+    ----------
+    scenarios : Scenario, str, path, or several
+        What to run.
+    cc : str or list of str
+        Congestion controls of the connection under test.
+    seeds : int, tuple, range or str
+        How many, from 1 on; or from one to another.
+    sweep : dict, optional
+        Fields with several values, all combinations of them: a list, ``{"links.l.rate": ["1 Mbit/s", "9 Mbit/s"]}``,
+        or text, ``"1..100 Mbit/s:5:log"`` (5 values, each as many times the one before).
+    signal : str or list of str, optional
+        Delay signals of the detectors, a row each.
+    on : str or list of str
+        What runs them.
+    law : str or path, optional
+        A law of one's own, for use in `cc`.
+    jobs : int, optional
+        Runs at the same time; one per core if there is none. It does not change the results.
+    out : str or path, optional
+        A folder for all results, as of ``narrows compare --out``; after Ctrl-C it has each run that had finished.
+    resume : bool
+        Go on with what is in `out`.
+    force : bool
+        Run even if it may take more memory than there is, or two days.
+    progress : bool or callable
+        Show how far it is, on a terminal; or call this with the runs that are done and all.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    Error
+        What is wrong of the arguments, or in a run.
+    KeyboardInterrupt
+        Ctrl-C.
+    """
+    done = progress if callable(progress) else None
+    shown = progress is True
+    return _narrows.compare(
+        scenarios,
+        cc,
+        seeds,
+        None if sweep is None else dict(sweep),
+        signal,
+        on,
+        law,
+        jobs or 0,
+        out,
+        resume,
+        force,
+        shown,
+        done,
+    )
+
+
+def detect(
+    data: Path | Iterable[tuple[float, str, float]],
+    *,
+    detector: str = "xcorr",
+    settings: Mapping[str, object] | None = None,
+    flows: int = 16,
+    min_packets: int = 100,
+) -> Detection:
+    """Find which flows share a bottleneck.
+
+    Parameters
+    ----------
+    data : str, path or iterable of (time, flow, delay)
+        A capture (pcap, pcapng) or a table of delays in CSV, plain or compressed by gzip or zstd; or the delays:
+        time in s, name of the flow, one-way delay in ms, of which a constant offset does not matter.
+    detector : str
+        One of `detectors()` that goes by delays.
+    settings : dict, optional
+        Parameters of the detector, ``{"ssc.p_s": 0.15}``.
+    flows : int
+        Analyse so many of the largest flows, 1 to 64.
+    min_packets : int
+        Leave out flows with fewer packets of data.
+
+    Returns
+    -------
+    Detection
+
+    Raises
+    ------
+    Error
+        The file cannot be read, has no flow that gives a delay, or there is no such detector.
+    """
+    chosen = [f"{name}={value}" for name, value in (settings or {}).items()]
+    if isinstance(data, (str, os.PathLike)):
+        return _narrows.detect(data, None, detector, chosen, flows, min_packets)
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(["flow", "t_s", "owd_ms"])
+    writer.writerows((flow, time, delay) for time, flow, delay in data)
+    return _narrows.detect("data", table.getvalue().encode(), detector, chosen, flows, min_packets)
+
+
+def papers(
+    names: str | Sequence[str],
+    *,
+    quick: bool = False,
+    seeds: int | None = None,
+    jobs: int | None = None,
+    out: Path | None = None,
+    resume: bool = False,
+) -> list[PaperTable]:
+    """Make published tables and figures again, and judge their claims.
+
+    Parameters
+    ----------
+    names : str or list of str
+        ``"lisa"``, ``"sbd/table-2"``, the beginning of a table's name, or ``"all"`` (``narrows papers list``).
+    quick : bool
+        Few seeds and a part of the networks.
+    seeds : int, optional
+        So many instead of each table's own.
+    jobs : int, optional
+        Runs at the same time; one per core if there is none.
+    out : str or path, optional
+        A folder that keeps each run.
+    resume : bool
+        Go on with what is in `out`.
+
+    Returns
+    -------
+    list of PaperTable
+
+    Raises
+    ------
+    Error
+        There is none of a name, or a run fails.
+    """
+    chosen = [names] if isinstance(names, str) else list(names)
+    return _narrows.papers(chosen, quick, seeds, jobs or 0, out, resume)
+
+
+def laws() -> Table:
+    """Laws, with what they do and their source.
+
+    Returns
+    -------
+    Table
+    """
+    return _narrows.listed("laws")
+
+
+def detectors() -> Table:
+    """Detectors of shared bottlenecks, with what they do and their source.
+
+    Returns
+    -------
+    Table
+    """
+    return _narrows.listed("detectors")
+
+
+def controls() -> Table:
+    """All congestion controls, with their names in the kernel.
+
+    Returns
+    -------
+    Table
+    """
+    return _narrows.listed("controls")
+
+
+def parameters() -> Table:
+    """Parameters of laws and detectors, with their defaults and sources.
+
+    Returns
+    -------
+    Table
+    """
+    return _narrows.listed("params")
+
+
+def metrics() -> Table:
+    """Metrics of results, with their units.
+
+    Returns
+    -------
+    Table
+    """
+    return _narrows.listed("metrics")
+
+
+def scenarios() -> Table:
+    """Shipped scenarios, with the source of their numbers.
+
+    Returns
+    -------
+    Table
+    """
+    return _narrows.listed("scenarios")

@@ -1,0 +1,184 @@
+"""A comparison on workers that people have: dask.distributed, a pool of processes, MPI."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from dataclasses import dataclass
+from typing import Any
+
+from narrows import _narrows
+from narrows._api import Path, ScenarioLike, Seeds
+from narrows._error import Error
+from narrows._narrows import Comparison
+
+#: How often a task is given to another worker after its worker was lost.
+TRIES = 5
+#: Seconds between two looks for new workers and Ctrl-C.
+LOOK = 0.5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a sweep runs.
+
+    Attributes
+    ----------
+    scenarios : Scenario, str, path, or several
+        What to run.
+    cc : str or list of str
+        Congestion controls of the connection under test.
+    seeds : int, tuple, range or str
+        How many, from 1 on; or from one to another.
+    sweep : dict, optional
+        Fields with several values, all combinations of them, as of `compare`.
+    signal : str or list of str, optional
+        Delay signals of the detectors, a row each.
+    on : str or list of str
+        What runs them; nothing that runs in real time.
+    law : str or path, optional
+        A law of one's own; each worker compiles it from this file.
+    """
+
+    scenarios: ScenarioLike | Iterable[ScenarioLike]
+    cc: str | Sequence[str]
+    seeds: Seeds = 10
+    sweep: Mapping[str, str | Iterable[Any]] | None = None
+    signal: str | Sequence[str] | None = None
+    on: str | Sequence[str] = "sim"
+    law: Path | None = None
+
+
+def sweep(
+    plan: Plan,
+    client: Any = None,
+    *,
+    out: Path | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int], object] | None = None,
+) -> Comparison:
+    """Run a plan on workers; the rows are those of `compare`, byte for byte.
+
+    A task is some runs of about two seconds. Tasks are made as workers take them, so a plan of any size takes
+    little memory. The tasks of a worker that is lost are done by others; what two of them did is counted once.
+    All workers need the same wheel.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to run.
+    client : dask.distributed.Client or concurrent.futures.Executor, optional
+        Who does it: a client of Dask, a ``ProcessPoolExecutor``, ``mpi4py.futures.MPIPoolExecutor`` and the like;
+        threads of this process if there is none.
+    out : str or path, optional
+        A folder that all workers reach, for one Parquet data set with a row for each run; written as tasks end.
+    resume : bool
+        Go on with what is in `out`.
+    progress : callable, optional
+        Called with the tasks that are done and all.
+
+    Returns
+    -------
+    Comparison
+
+    Raises
+    ------
+    Error
+        What is wrong of the plan, in a run, or with `out`; a worker that has another build; a pool that lost a
+        worker and takes no more tasks (its finished tasks are in `out`).
+    KeyboardInterrupt
+        Ctrl-C.
+    """
+    tasks = _narrows.Sweep(
+        plan.scenarios,
+        plan.cc,
+        plan.seeds,
+        None if plan.sweep is None else dict(plan.sweep),
+        plan.signal,
+        plan.on,
+        plan.law,
+        None if out is None else os.path.abspath(os.fspath(out)),
+        resume,
+    )
+    own = client is None
+    executor: Executor
+    if own:
+        executor = ThreadPoolExecutor(max_workers=os.cpu_count())
+    elif hasattr(client, "get_executor"):
+        executor = client.get_executor(pure=False)
+    else:
+        executor = client
+    ended = False
+    try:
+        _drive(tasks, executor, client, progress)
+        ended = True
+    except BrokenExecutor as error:
+        kept = f"; {tasks.taken} of {len(tasks)} tasks are in {out}, resume=True does the rest" if out else ""
+        raise Error(f"client: the pool lost a worker and takes no more tasks{kept}", field="client") from error
+    finally:
+        # Dask's executor is one of ours over a client that is the caller's.
+        if executor is not client:
+            executor.shutdown(wait=own and ended)
+    return tasks.comparison()
+
+
+def _workers(executor: Executor, client: Any) -> int:
+    """How many tasks run at the same time, now."""
+    if hasattr(client, "nthreads"):
+        return sum(client.nthreads().values())
+    return int(getattr(executor, "_max_workers", 0) or os.cpu_count() or 1)
+
+
+def _lost(error: BaseException) -> bool:
+    """Was the worker lost, rather than the task wrong?"""
+    lost = {"KilledWorker", "CommClosedError", "FutureCancelledError"}
+    return isinstance(error, (CancelledError, ConnectionError)) or type(error).__name__ in lost
+
+
+def _drive(
+    tasks: _narrows.Sweep,
+    executor: Executor,
+    client: Any,
+    progress: Callable[[int, int], object] | None,
+) -> None:
+    """Hand out all tasks that are not done, a few more at a time than there are workers."""
+    todo = (task for task in range(len(tasks)) if not tasks.has(task))
+    pending: dict[Future[str], int] = {}
+    tries: dict[int, int] = {}
+
+    def submit(task: int) -> None:
+        pending[executor.submit(_narrows.work, tasks.task(task))] = task
+
+    try:
+        while True:
+            room = 2 * _workers(executor, client) + 2 - len(pending)
+            for _, task in zip(range(room), todo):
+                submit(task)
+            if not pending:
+                return
+            done, _ = wait(pending, timeout=LOOK, return_when=FIRST_COMPLETED)
+            for future in done:
+                task = pending.pop(future)
+                try:
+                    result = future.result()
+                except BaseException as error:
+                    tries[task] = tries.get(task, 0) + 1
+                    if not _lost(error) or tries[task] > TRIES:
+                        raise
+                    submit(task)
+                    continue
+                tasks.accept(task, result)
+                if progress is not None:
+                    progress(tasks.taken, len(tasks))
+    finally:
+        for future in pending:
+            future.cancel()

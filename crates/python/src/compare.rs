@@ -1,0 +1,296 @@
+//! `narrows.compare` and `narrows.Comparison`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use narrows_cli::compare::{Asked, Compared, Inputs, Results, Wanted, make};
+use narrows_lab::tables::{self, RunOf};
+use narrows_lab::{Finished, Plan, Provenance, Seeds, SeriesOf, Sweep, page};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::error::Failure;
+use crate::law;
+use crate::run::{inline, preformatted};
+use crate::scenario::Scenario;
+use crate::table::{Table, loads};
+use crate::value::{names, setting};
+use crate::wait::{at_once, wait};
+
+/// What the arguments of a comparison name.
+pub struct Named {
+    scenarios: Vec<Scenario>,
+    cc: Vec<String>,
+    signals: Vec<String>,
+    on: Vec<String>,
+    sweeps: Vec<Sweep>,
+    pub seeds: Seeds,
+}
+
+impl Named {
+    /// Reads them.
+    ///
+    /// # Errors
+    /// What is wrong of them.
+    pub fn of(
+        scenarios: &Bound<'_, PyAny>,
+        cc: &Bound<'_, PyAny>,
+        seeds: &Bound<'_, PyAny>,
+        sweep: Option<&Bound<'_, PyDict>>,
+        signal: Option<&Bound<'_, PyAny>>,
+        on: &Bound<'_, PyAny>,
+        law: Option<PathBuf>,
+    ) -> Result<Named, Failure> {
+        law::load(law.as_deref())?;
+        let one = Scenario::named(scenarios);
+        let several = !scenarios.is_instance_of::<PyString>() && one.is_err();
+        let scenarios = match (several, scenarios.try_iter()) {
+            (true, Ok(all)) => {
+                let named = |item: PyResult<Bound<'_, PyAny>>| {
+                    let item = item.map_err(|error| Failure::of("scenarios", error))?;
+                    Scenario::named(&item)
+                };
+                all.map(named).collect::<Result<Vec<_>, _>>()?
+            }
+            _ => vec![one?],
+        };
+        if scenarios.is_empty() {
+            return Err(Failure::of("scenarios", "expected at least one"));
+        }
+        let cc = names(cc, "cc")?;
+        if cc.is_empty() {
+            return Err(Failure::of("cc", "expected at least one congestion control"));
+        }
+        let signals = signal.map_or(Ok(Vec::new()), |signal| names(signal, "signal"))?;
+        let on = names(on, "on")?;
+        let mut sweeps = Vec::new();
+        for (field, values) in sweep.into_iter().flat_map(|sweep| sweep.iter()) {
+            let field: String = field
+                .extract()
+                .map_err(|_| Failure::of("sweep", "expected the names of fields"))?;
+            sweeps.push(axis(&field, &values)?);
+        }
+        Ok(Named { scenarios, cc, signals, on, sweeps, seeds: seeds_of(seeds)? })
+    }
+
+    /// What is to be compared.
+    ///
+    /// # Errors
+    /// What is wrong of the scenarios and names.
+    pub fn inputs(&self) -> Result<Inputs, Failure> {
+        let scenarios: Vec<_> = self.scenarios.iter().map(Scenario::source).collect();
+        let Named { cc, signals, on, sweeps, .. } = self;
+        Ok(Inputs::new(&Asked { scenarios: &scenarios, sweeps, cc, signals, on })?)
+    }
+
+    /// The command of the same.
+    pub fn words(&self) -> Vec<String> {
+        let mut words = vec!["narrows".to_owned(), "compare".into()];
+        let mut options: Vec<String> = Vec::new();
+        for scenario in &self.scenarios {
+            let all = scenario.words();
+            words.push(all[0].clone());
+            options.extend(
+                all[1..].iter().filter(|word| !options.contains(word)).cloned().collect::<Vec<_>>(),
+            );
+        }
+        words.push(format!("--cc={}", self.cc.join(",")));
+        if !self.signals.is_empty() {
+            words.push(format!("--signal={}", self.signals.join(",")));
+        }
+        words.push(format!("--on={}", self.on.join(",")));
+        for Sweep { field, values } in &self.sweeps {
+            words.push(format!("--sweep={field}={}", values.join(",")));
+        }
+        words.push(format!("--seeds={}", self.seeds));
+        words.extend(options);
+        words
+    }
+}
+
+/// The values of a field: a list, or text as `--sweep` has it, `"1..100 Mbit/s:5:log"`.
+fn axis(field: &str, values: &Bound<'_, PyAny>) -> Result<Sweep, Failure> {
+    if let Ok(text) = values.extract::<String>() {
+        return format!("{field}={text}").parse().map_err(|message| Failure::of("sweep", message));
+    }
+    let wrong = || Failure::of("sweep", format!("{field}: expected a list of values, or A..B:N"));
+    let items = values.try_iter().map_err(|_| wrong())?;
+    let values = items
+        .map(|item| setting(&item.map_err(|_| wrong())?, field, None))
+        .collect::<Result<Vec<_>, _>>()?;
+    let twice = |(at, value): (usize, &String)| values[..at].contains(value);
+    match values.iter().enumerate().find(|&(at, value)| twice((at, value))) {
+        Some((_, value)) => Err(Failure::of("sweep", format!("{field}: found {value} twice"))),
+        None if values.is_empty() => Err(wrong()),
+        None => Ok(Sweep { field: field.into(), values }),
+    }
+}
+
+/// `30`, `(31, 60)`, `range(31, 61)` or `"31..60"`.
+fn seeds_of(value: &Bound<'_, PyAny>) -> Result<Seeds, Failure> {
+    let part = |name: &str| value.getattr(name).ok()?.extract::<i64>().ok();
+    let text = match (part("start"), part("stop"), part("step")) {
+        (Some(start), Some(stop), Some(1)) => format!("{start}..{}", stop - 1),
+        _ => match value.extract::<(i64, i64)>() {
+            Ok((first, last)) => format!("{first}..{last}"),
+            Err(_) => value.str().map_or(String::new(), |text| text.to_string()),
+        },
+    };
+    text.parse().map_err(|message: String| {
+        Failure::of("seeds", format!("{message}, (31, 60) or range(31, 61); found {text}"))
+    })
+}
+
+/// The runs of a comparison as a table.
+///
+/// # Errors
+/// None in practice.
+pub fn runs(plan: &Plan, finished: &[Finished]) -> Result<arrow_array::RecordBatch, Failure> {
+    let of = |run: &'_ Finished| run.signal.map(|signal| plan.signals[signal].name());
+    let each: Vec<RunOf> = finished
+        .iter()
+        .map(|run| RunOf { set: &plan.cases[run.case].set, signal: of(run), summary: &run.summary })
+        .collect();
+    Ok(tables::runs(&each)?)
+}
+
+/// A comparison and its results; made by :func:`narrows.compare` and :func:`narrows.sweep`.
+#[pyclass(frozen, module = "narrows")]
+pub struct Comparison {
+    results: Results,
+    runs: Vec<arrow_array::RecordBatch>,
+    /// What its page is made of; a sweep, which may be of a hundred thousand runs, keeps none.
+    whole: Option<Box<Whole>>,
+}
+
+struct Whole {
+    inputs: Inputs,
+    seeds: Seeds,
+    provenance: Provenance,
+    finished: Vec<Finished>,
+}
+
+impl Comparison {
+    /// Of rows, and the runs that they are of.
+    pub fn new(results: Results, runs: Vec<arrow_array::RecordBatch>) -> Comparison {
+        Comparison { results, runs, whole: None }
+    }
+}
+
+#[pymethods]
+impl Comparison {
+    /// A row for each scenario, point of the sweep, congestion control, signal and host: each metric with its mean
+    /// over the seeds, half its 95 % interval (Student's t), median and quartiles.
+    #[getter]
+    fn rows(&self, py: Python<'_>) -> PyResult<Table> {
+        at_once(py, || Ok(Table::new(tables::rows(&self.results.rows)?)))
+    }
+
+    /// The same of each path of the connection under test.
+    #[getter]
+    fn paths(&self, py: Python<'_>) -> PyResult<Table> {
+        at_once(py, || Ok(Table::new(tables::paths(&self.results.rows)?)))
+    }
+
+    /// A row for each run: what was run, and the metrics of the connection under test.
+    #[getter]
+    fn runs(&self) -> Table {
+        Table::of(self.runs.clone())
+    }
+
+    /// The rows as ``rows.json`` of the command has them.
+    ///
+    /// Returns
+    /// -------
+    /// dict
+    fn to_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        loads(py, &self.results.json)
+    }
+
+    /// The rows as ``rows.csv`` of the command, byte for byte.
+    ///
+    /// Returns
+    /// -------
+    /// str
+    fn to_csv(&self) -> String {
+        String::from_utf8_lossy(&self.results.csv).into_owned()
+    }
+
+    /// The tables as the command prints them.
+    ///
+    /// Returns
+    /// -------
+    /// str
+    fn report(&self) -> &str {
+        &self.results.report
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        at_once(py, || match &self.whole {
+            None => Ok(preformatted(&self.results.report)),
+            Some(whole) => {
+                let plan = whole.inputs.plan(whole.seeds, 0, SeriesOf::None);
+                let page =
+                    page::compare(&whole.provenance, &plan, &self.results.rows, &whole.finished);
+                Ok(inline(&page.html(), 900))
+            }
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        let runs: usize = self.runs.iter().map(|batch| batch.num_rows()).sum();
+        format!("<narrows.Comparison: {} rows of {runs} runs>", self.results.rows.len())
+    }
+}
+
+/// Runs scenarios under several congestion controls with many seeds.
+#[pyfunction]
+#[pyo3(signature = (scenarios, cc, seeds, sweep, signal, on, law, jobs, out, resume, force, shown, done))]
+#[expect(clippy::too_many_arguments, reason = "those of narrows.compare, which has them by name")]
+pub fn compare(
+    py: Python<'_>,
+    scenarios: &Bound<'_, PyAny>,
+    cc: &Bound<'_, PyAny>,
+    seeds: &Bound<'_, PyAny>,
+    sweep: Option<&Bound<'_, PyDict>>,
+    signal: Option<&Bound<'_, PyAny>>,
+    on: &Bound<'_, PyAny>,
+    law: Option<PathBuf>,
+    jobs: usize,
+    out: Option<PathBuf>,
+    resume: bool,
+    force: bool,
+    shown: bool,
+    done: Option<Py<PyAny>>,
+) -> PyResult<Comparison> {
+    let named = at_once(py, || Named::of(scenarios, cc, seeds, sweep, signal, on, law))?;
+    let (count, all) = (AtomicU64::new(0), AtomicU64::new(0));
+    let work = |stop: &Arc<_>| {
+        let inputs = named.inputs()?;
+        let series = if out.is_some() { SeriesOf::First } else { SeriesOf::None };
+        let plan = inputs.plan(named.seeds, jobs, series);
+        all.store(plan.tasks().len() as u64, Ordering::Relaxed);
+        let provenance = inputs.provenance(&plan, &named.words())?;
+        let wanted = Wanted { out: out.as_deref(), resume, report: None, force, shown };
+        let stop = || Ok(Arc::clone(stop));
+        let ran = |_: &Finished| {
+            count.fetch_add(1, Ordering::Relaxed);
+        };
+        let Compared { finished, results, .. } =
+            make(&inputs, plan, &provenance, wanted, &stop, &ran)?;
+        let runs = vec![runs(&plan, &finished)?];
+        let whole = Whole { inputs, seeds: named.seeds, provenance, finished };
+        Ok(Comparison { results, runs, whole: Some(Box::new(whole)) })
+    };
+    let mut told = 0;
+    let look = |py: Python<'_>| {
+        let now = count.load(Ordering::Relaxed);
+        if let Some(done) = done.as_ref().filter(|_| now > told) {
+            told = now;
+            done.call1(py, (now, all.load(Ordering::Relaxed)))?;
+        }
+        Ok(())
+    };
+    wait(py, work, look)
+}

@@ -1,0 +1,188 @@
+//! `narrows.detect` and `narrows.Detection`.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use narrows_cli::set;
+use narrows_detect::{
+    Decision, Detection as Detecting, Evidence, Input, Limits, Report, Source, Times, detectors,
+    text,
+};
+use narrows_lab::tables;
+use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Failure;
+use crate::run::preformatted;
+use crate::table::Table;
+use crate::wait::wait;
+
+/// Which flows of a capture, or of a table of delays, share a bottleneck; made by :func:`narrows.detect`.
+#[pyclass(frozen, module = "narrows")]
+pub struct Detection {
+    text: String,
+    notes: Vec<String>,
+    verdicts: arrow_array::RecordBatch,
+    decisions: arrow_array::RecordBatch,
+    flows: arrow_array::RecordBatch,
+}
+
+#[derive(Serialize, Deserialize)]
+struct VerdictRow {
+    a: String,
+    b: String,
+    verdict: String,
+    why: Option<String>,
+    since_s: Option<f64>,
+    confidence: Option<f64>,
+    concordance: Option<f64>,
+    observations: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct DecisionRow {
+    time_s: f64,
+    groups: Vec<Vec<String>>,
+    uncongested: Vec<String>,
+    undecided: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FlowRow {
+    flow: String,
+    packets: u64,
+    min_rtt_ms: Option<f64>,
+    lost: u64,
+}
+
+#[pymethods]
+impl Detection {
+    /// A row for each two flows ``a`` and ``b``: ``verdict`` is "shared", "separate", or "cannot
+    /// tell" and ``why``; in force
+    /// since ``since_s``, seconds in the time of the file; ``confidence`` and ``concordance`` are from 0 to 1.
+    #[getter]
+    fn verdicts(&self) -> Table {
+        Table::new(self.verdicts.clone())
+    }
+
+    /// A row for each decision: the groups of flows from then on.
+    #[getter]
+    fn decisions(&self) -> Table {
+        Table::new(self.decisions.clone())
+    }
+
+    /// The flows, the largest first, with packets, losses, and the least RTT in ms where it can be seen.
+    #[getter]
+    fn flows(&self) -> Table {
+        Table::new(self.flows.clone())
+    }
+
+    /// What one should know of the file: damage, what was skipped and left out.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    /// The findings as the command prints them.
+    ///
+    /// Returns
+    /// -------
+    /// str
+    fn report(&self) -> &str {
+        &self.text
+    }
+
+    fn _repr_html_(&self) -> String {
+        preformatted(&self.text)
+    }
+
+    fn __repr__(&self) -> String {
+        let first = self.text.lines().next().unwrap_or_default();
+        format!("<narrows.Detection: {first}>")
+    }
+}
+
+/// Finds shared bottlenecks in a file, or in bytes in its place.
+#[pyfunction]
+#[pyo3(signature = (file, bytes, detector, settings, flows, min_packets))]
+pub fn detect(
+    py: Python<'_>,
+    file: PathBuf,
+    bytes: Option<Vec<u8>>,
+    detector: &str,
+    settings: Vec<String>,
+    flows: usize,
+    min_packets: u64,
+) -> PyResult<Detection> {
+    let work = |stop: &Arc<AtomicBool>| {
+        let detector =
+            detectors([detector]).map_err(|message| Failure::of("detector", message))?[0];
+        let params = set::params(&settings)?;
+        let input = match bytes {
+            Some(bytes) => Input::bytes("data", bytes),
+            None => Input::file(&file),
+        };
+        let limits = Limits { flows, packets: min_packets, at: None };
+        let stopped = |error: narrows_detect::Error| match stop.load(Ordering::Relaxed) {
+            true => Failure::Interrupted,
+            false => error.into(),
+        };
+        let source = Source::open(input.until(Arc::clone(stop)), None, limits).map_err(stopped)?;
+        let recording = source.recording();
+        let detecting = Detecting::new(&source, detector, &params)?;
+        let mut times = Times::new(!detecting.compares_pairs());
+        let mut decisions: Vec<DecisionRow> = Vec::new();
+        let name = |flow: usize| recording.flows[flow].clone();
+        let names = |flows: &[usize]| flows.iter().map(|&flow| name(flow)).collect::<Vec<_>>();
+        let found =
+            detecting.run(&mut [], |decision: &Decision| -> Result<(), narrows_detect::Error> {
+                times.decided(decision);
+                decisions.push(DecisionRow {
+                    time_s: decision.t_s,
+                    groups: decision.on.groups().iter().map(|group| names(&group.flows)).collect(),
+                    uncongested: names(&decision.on.uncongested()),
+                    undecided: names(&decision.on.undecided()),
+                });
+                Ok(())
+            });
+        let found = found.map_err(stopped)?;
+        let verdict = |of: &narrows_detect::Verdict| {
+            let (confidence, concordance, observations) = match of.evidence {
+                Some(Evidence::Delays { confidence, concordance, observations }) => {
+                    (Some(confidence), Some(concordance), Some(observations.into()))
+                }
+                Some(Evidence::Decisions { agree, all }) => {
+                    (Some(agree as f64 / (all as f64).max(1.0)), None, Some(all))
+                }
+                None => (None, None, None),
+            };
+            VerdictRow {
+                a: name(of.flows.0),
+                b: name(of.flows.1),
+                verdict: of.answer.name().into(),
+                why: of.why.map(|why| why.name().into()),
+                since_s: of.since_s,
+                confidence,
+                concordance,
+                observations,
+            }
+        };
+        let verdicts = tables::of(&found.verdicts.iter().map(verdict).collect::<Vec<_>>())?;
+        let flow = |(flow, &lost): (usize, &u64)| {
+            let traffic = recording.traffic[flow];
+            FlowRow {
+                flow: name(flow),
+                packets: traffic.packets,
+                min_rtt_ms: traffic.min_rtt_ms,
+                lost,
+            }
+        };
+        let flows = tables::of(&found.lost.iter().enumerate().map(flow).collect::<Vec<_>>())?;
+        let decisions = tables::of(&decisions)?;
+        let notes = recording.notes.clone();
+        let report = Report::new(recording, detector, &params, times, found);
+        Ok(Detection { text: text(recording, &[report]), notes, verdicts, decisions, flows })
+    };
+    wait(py, work, |_| Ok(()))
+}

@@ -1,0 +1,147 @@
+//! `narrows.Error`: one line, with the file, the field and what was expected as far as the line says them.
+
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
+
+/// Why something was not done.
+pub enum Failure {
+    /// One line with its place, of the command line's words.
+    Line(String),
+    /// Something wrong of a field or an argument, and what was expected.
+    Field(String, String),
+    /// It was stopped.
+    Interrupted,
+}
+
+impl Failure {
+    /// Something wrong of a field or an argument, and what was expected.
+    pub fn of(field: &str, message: impl std::fmt::Display) -> Failure {
+        Failure::Field(field.into(), message.to_string())
+    }
+
+    /// Something wrong at a file or a folder.
+    pub fn at(file: &std::path::Path, message: impl std::fmt::Display) -> Failure {
+        Failure::Line(format!("{}: {message}", file.display()))
+    }
+}
+
+impl From<narrows_lab::Error> for Failure {
+    fn from(error: narrows_lab::Error) -> Failure {
+        match error {
+            narrows_lab::Error::Interrupted => Failure::Interrupted,
+            narrows_lab::Error::Kept { error, .. } if error.exit_code() == 130 => {
+                Failure::Interrupted
+            }
+            error => Failure::Line(error.to_string()),
+        }
+    }
+}
+
+impl From<narrows_cli::Error> for Failure {
+    fn from(error: narrows_cli::Error) -> Failure {
+        match error.exit_code() {
+            130 => Failure::Interrupted,
+            _ => Failure::Line(error.to_string()),
+        }
+    }
+}
+
+impl From<narrows_detect::Error> for Failure {
+    fn from(error: narrows_detect::Error) -> Failure {
+        Failure::Line(error.to_string())
+    }
+}
+
+/// The exception.
+pub fn raise(py: Python<'_>, failure: Failure) -> PyErr {
+    let (line, parts) = match failure {
+        Failure::Interrupted => return PyKeyboardInterrupt::new_err(()),
+        Failure::Field(field, message) => {
+            let (file, expected) = (None, expected(&message));
+            (format!("{field}: {message}"), Parts { file, field: Some(field), expected })
+        }
+        Failure::Line(line) => {
+            let line = in_python(&line);
+            let parts = Parts::of(&line);
+            (line, parts)
+        }
+    };
+    let Parts { file, field, expected } = parts;
+    let made = || -> PyResult<PyErr> {
+        let class = py.import("narrows._error")?.getattr("Error")?;
+        let parts = [("file", file), ("field", field), ("expected", expected)].into_py_dict(py)?;
+        Ok(PyErr::from_value(class.call((&line,), Some(&parts))?))
+    };
+    made().unwrap_or_else(|_| PyRuntimeError::new_err(line.clone()))
+}
+
+/// The options of the command are arguments here: `--cc` is `cc`.
+fn in_python(line: &str) -> String {
+    let first = |word: &str| word.starts_with(|c: char| c.is_ascii_lowercase());
+    let word = |word: &str| match word.split_once("--") {
+        Some((before, option)) if first(option) && before.chars().all(|c| "(\"'`".contains(c)) => {
+            format!("{before}{option}")
+        }
+        _ => word.to_owned(),
+    };
+    let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    // Text of a dict, whose lines nobody has seen.
+    let numbered = line.strip_prefix("scenario:").and_then(|rest| rest.split_once(": "));
+    match numbered.filter(|(number, _)| number.parse::<u64>().is_ok()) {
+        Some((_, rest)) => format!("scenario: {rest}"),
+        None => line,
+    }
+}
+
+/// What a message says was expected.
+fn expected(message: &str) -> Option<String> {
+    let (_, what) = message.lines().next()?.rsplit_once("expected ")?;
+    Some(what.split("; ").next().unwrap_or(what).to_owned())
+}
+
+/// What a line says.
+#[derive(Debug, Default, PartialEq)]
+struct Parts {
+    file: Option<String>,
+    field: Option<String>,
+    expected: Option<String>,
+}
+
+impl Parts {
+    /// `FILE:LINE: FIELD: MESSAGE, expected WHAT`, `OPTION: MESSAGE`, `set FIELD=VALUE: MESSAGE`.
+    fn of(line: &str) -> Parts {
+        let first = line.lines().next().unwrap_or_default();
+        let expected = expected(first);
+        let mut places = first.split(": ");
+        let place = places.next().unwrap_or_default();
+        let next = places.next().filter(|_| places.next().is_some());
+        let is_field = |text: &str| {
+            let word = |c: char| c.is_ascii_alphanumeric() || "._-+".contains(c);
+            !text.is_empty() && text.chars().all(word)
+        };
+        let set = ["set ", "sweep "].iter().find_map(|option| place.strip_prefix(option));
+        if let Some(set) = set {
+            let field = set.split_once('=').map_or(set, |(field, _)| field);
+            return Parts { file: None, field: Some(field.into()), expected };
+        }
+        let numbered = place.rsplit_once(':').filter(|(_, line)| line.parse::<u64>().is_ok());
+        let file = match numbered {
+            Some((file, _)) => Some(file),
+            None => Some(place).filter(|place| place.contains(['/', '.'])),
+        };
+        match (file, next.filter(|next| is_field(next))) {
+            // Text that is in no file.
+            (None, Some(field)) if place == "scenario" => {
+                Parts { file: None, field: Some(field.into()), expected }
+            }
+            (Some(file), field) => {
+                Parts { file: Some(file.into()), field: field.map(Into::into), expected }
+            }
+            (None, _) => {
+                let field = Some(place).filter(|place| is_field(place)).map(Into::into);
+                Parts { file: None, field, expected }
+            }
+        }
+    }
+}

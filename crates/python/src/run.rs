@@ -1,0 +1,323 @@
+//! `narrows.run` and `narrows.Run`.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use narrows_cli::COMMIT;
+use narrows_cli::run::Asked;
+use narrows_cli::size::Size;
+use narrows_lab::tables::{self, RunOf};
+use narrows_lab::{
+    Algorithm, CaptureRequest, Host, Job, Made, Output, Provenance, Setup, Summary, host, page,
+    run as run_on, summary_table,
+};
+use pyo3::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Failure;
+use crate::law;
+use crate::scenario::Scenario;
+use crate::table::{Table, loads};
+use crate::value::whole;
+use crate::wait::{at_once, wait};
+
+/// A run and its results; made by :func:`narrows.run`. It can be pickled.
+#[pyclass(frozen, module = "narrows")]
+pub struct Run {
+    scenario: Arc<narrows_lab::Scenario>,
+    control: Option<Algorithm>,
+    host: &'static dyn Host,
+    /// The command that runs the same.
+    words: Vec<String>,
+    run: narrows_lab::Run,
+    series: OnceLock<Py<Table>>,
+    series_made: Option<arrow_array::RecordBatch>,
+}
+
+/// As it is pickled.
+#[derive(Serialize, Deserialize)]
+struct State {
+    scenario: Made,
+    control: Option<String>,
+    words: Vec<String>,
+    run: narrows_lab::Run,
+}
+
+impl Run {
+    fn new(
+        scenario: Arc<narrows_lab::Scenario>,
+        control: Option<Algorithm>,
+        words: Vec<String>,
+        run: narrows_lab::Run,
+    ) -> Result<Run, Failure> {
+        let host = host(run.summary.host.as_str())?;
+        let series_made = match run.series.is_empty() {
+            true => None,
+            false => Some(tables::series(&run.series)?),
+        };
+        Ok(Run { scenario, control, host, words, run, series: OnceLock::new(), series_made })
+    }
+
+    fn provenance(&self) -> Provenance {
+        let real_time = self.host.real_time();
+        Provenance::new("run", String::new(), real_time, COMMIT, &self.words)
+    }
+
+    fn page(&self) -> Result<narrows_report::Page, Failure> {
+        if self.run.series.is_empty() {
+            let message = "the page shows plots over time; expected run(..., series=True)";
+            return Err(Failure::of("series", message));
+        }
+        Ok(page::run(&self.provenance(), &self.scenario, &self.run))
+    }
+}
+
+#[pymethods]
+impl Run {
+    /// One row: what was run, and the metrics of the connection under test (``narrows.metrics()``, those of
+    /// ``test``). The whole summary is :meth:`to_dict`.
+    #[getter]
+    fn summary(&self, py: Python<'_>) -> PyResult<Table> {
+        at_once(py, || {
+            let one = RunOf { set: &[], signal: None, summary: &self.run.summary };
+            Ok(Table::new(tables::runs(&[one])?))
+        })
+    }
+
+    /// The connections and flows, a row each, with their paths as a list of structs.
+    #[getter]
+    fn connections(&self, py: Python<'_>) -> PyResult<Table> {
+        at_once(py, || Ok(Table::new(tables::connections(&self.run.summary.connections)?)))
+    }
+
+    /// The links, a row each.
+    #[getter]
+    fn links(&self, py: Python<'_>) -> PyResult<Table> {
+        at_once(py, || Ok(Table::new(tables::links(&self.run.summary.links)?)))
+    }
+
+    /// A row for each path of each connection every 100 ms: windows in packets, times in ms, rates in Mbit/s.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     The run was made without: ``run(..., series=True)``.
+    #[getter]
+    fn series(&self, py: Python<'_>) -> PyResult<Py<Table>> {
+        if let Some(table) = self.series.get() {
+            return Ok(table.clone_ref(py));
+        }
+        let table = at_once(py, || match &self.series_made {
+            Some(batch) => Ok(Table::new(batch.clone())),
+            None => Err(Failure::of("series", "none was kept; expected run(..., series=True)")),
+        })?;
+        let table = Py::new(py, table)?;
+        Ok(self.series.get_or_init(|| table).clone_ref(py))
+    }
+
+    /// The decisions of the detector of the connection under test, with whether they were right.
+    #[getter]
+    fn decisions(&self, py: Python<'_>) -> PyResult<Table> {
+        at_once(py, || Ok(Table::new(tables::decisions(&self.run.decisions)?)))
+    }
+
+    /// What changed in the network during the run.
+    #[getter]
+    fn events(&self, py: Python<'_>) -> PyResult<Table> {
+        at_once(py, || Ok(Table::new(tables::events(&self.scenario)?)))
+    }
+
+    /// The seed.
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.run.summary.seed
+    }
+
+    /// The congestion control of the connection under test, if there is one.
+    #[getter]
+    fn cc(&self) -> Option<&str> {
+        self.run.summary.cc.as_deref()
+    }
+
+    /// What one should know of the run and no table holds, a line each.
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.run.notes.clone()
+    }
+
+    /// All that ``summary.json`` of the command holds.
+    ///
+    /// Returns
+    /// -------
+    /// dict
+    fn to_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let json = at_once(py, || {
+            serde_json::to_string(&self.run.summary).map_err(|error| Failure::of("summary", error))
+        })?;
+        loads(py, &json)
+    }
+
+    /// The summary as the command prints it.
+    ///
+    /// Returns
+    /// -------
+    /// str
+    fn report(&self, py: Python<'_>) -> PyResult<String> {
+        at_once(py, || Ok(summary_table(&self.scenario, &self.run.summary)))
+    }
+
+    /// Writes the page of ``narrows run --report``.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str or path
+    ///     A file, ``NAME.html``.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     The file cannot be written, or the run has no series.
+    fn to_html(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        at_once(py, || {
+            let page = self.page()?;
+            Ok(page::PageFile::new(&path)?.write(&page)?)
+        })
+    }
+
+    /// Runs it once more and writes down its packets, as pcapng.
+    ///
+    /// Parameters
+    /// ----------
+    /// path : str or path
+    ///     A folder, which must have no other captures.
+    /// capture : list of str, optional
+    ///     Flows, at both hosts, and links; the connection under test if there are none.
+    ///
+    /// Returns
+    /// -------
+    /// list of str
+    ///     The files.
+    ///
+    /// Raises
+    /// ------
+    /// Error
+    ///     No such flow or link, or the folder cannot be written.
+    #[pyo3(signature = (path, capture=None))]
+    fn to_pcap(
+        &self,
+        py: Python<'_>,
+        path: PathBuf,
+        capture: Option<Vec<String>>,
+    ) -> PyResult<Vec<String>> {
+        let names = capture.unwrap_or_default();
+        let work = |stop: &Arc<_>| {
+            let mut output = Output::of(&path, &self.provenance())?;
+            let request = CaptureRequest { names: &names, snaplen: None, output: &mut output };
+            let job = Job {
+                control: self.control,
+                seed: self.run.summary.seed,
+                capture: Some(request),
+                ..Job::new(&self.scenario, stop)
+            };
+            run_on(self.host, job)?;
+            let files = output.created().to_vec();
+            output.commit()?;
+            Ok(files.iter().map(|name| path.join(name).display().to_string()).collect())
+        };
+        wait(py, work, |_| Ok(()))
+    }
+
+    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
+        at_once(py, || match self.run.series.is_empty() {
+            true => Ok(preformatted(&summary_table(&self.scenario, &self.run.summary))),
+            false => Ok(inline(&self.page()?.html(), 900)),
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        let Summary { scenario, cc, host, seed, .. } = &self.run.summary;
+        format!(
+            "<narrows.Run {scenario} under {}, seed {seed} on {host}>",
+            cc.as_deref().unwrap_or("-")
+        )
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Run>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
+        let json = at_once(slf.py(), || {
+            let Run { scenario, control, words, run, .. } = slf.get();
+            let state = State {
+                scenario: Made::whole(scenario),
+                control: control.map(|control| control.to_string()),
+                words: words.clone(),
+                run: run.clone(),
+            };
+            serde_json::to_string(&state).map_err(|error| Failure::of("run", error))
+        })?;
+        Ok((slf.get_type().getattr("_restore")?, (json,)))
+    }
+
+    #[staticmethod]
+    fn _restore(py: Python<'_>, state: &str) -> PyResult<Run> {
+        at_once(py, || {
+            let State { scenario, control, words, run } =
+                serde_json::from_str(state).map_err(|error| {
+                    Failure::of("run", format!("expected what was pickled: {error}"))
+                })?;
+            let scenario = Arc::new(scenario.load(&narrows_lab::Edits::default())?);
+            let control = control.map(|name| name.parse::<Algorithm>()).transpose();
+            Run::new(scenario, control.map_err(|error| Failure::of("cc", error))?, words, run)
+        })
+    }
+}
+
+/// A page inside another.
+pub fn inline(html: &str, height: u32) -> String {
+    let escaped = html.replace('&', "&amp;").replace('"', "&quot;");
+    format!(
+        "<iframe srcdoc=\"{escaped}\" style=\"width:100%;height:{height}px;border:0\"></iframe>"
+    )
+}
+
+/// Text in columns.
+pub fn preformatted(text: &str) -> String {
+    format!("<pre>{}</pre>", text.replace('&', "&amp;").replace('<', "&lt;"))
+}
+
+/// Runs a scenario once.
+#[pyfunction]
+#[pyo3(signature = (scenario, cc, seed, series, signal, on, law, force))]
+#[expect(clippy::too_many_arguments, reason = "those of narrows.run, which has them by name")]
+pub fn run(
+    py: Python<'_>,
+    scenario: &Bound<'_, PyAny>,
+    cc: Option<&str>,
+    seed: &Bound<'_, PyAny>,
+    series: bool,
+    signal: Option<&str>,
+    on: &str,
+    law: Option<PathBuf>,
+    force: bool,
+) -> PyResult<Run> {
+    let (scenario, seed) = at_once(py, || {
+        law::load(law.as_deref())?;
+        Ok((Scenario::named(scenario)?.again()?, whole(seed, "seed")?))
+    })?;
+    let work = |stop: &Arc<_>| {
+        let host = host(on)?;
+        let mut words = vec!["narrows".to_owned(), "run".into()];
+        words.extend(scenario.words());
+        words.extend(cc.map(|cc| format!("--cc={cc}")));
+        words.extend(signal.map(|signal| format!("--signal={signal}")));
+        words.push(format!("--seed={seed}"));
+        let asked = Asked::of(scenario.loaded.as_ref().clone(), cc, signal)?;
+        let Asked { scenario, control, .. } = asked;
+        let job = Job { control, seed, series, ..Job::new(&scenario, stop) };
+        host.check(&job)?;
+        host.ready(&job)?;
+        Size::of([&scenario], &[host], 1, 1).check(force)?;
+        let mut run = run_on(host, job)?;
+        run.summary.setup = Some(Setup::of(&scenario));
+        Run::new(Arc::new(scenario), control, words, run)
+    };
+    wait(py, work, |_| Ok(()))
+}

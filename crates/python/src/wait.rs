@@ -1,0 +1,78 @@
+//! Work without the GIL, in a thread of its own, while the caller's thread looks for Ctrl-C.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+use crate::error::{Failure, raise};
+
+/// Between two looks for Ctrl-C.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Does `work`, which ends soon after its flag is set; that is done by Ctrl-C, or where `look` fails, which is
+/// called now and then.
+///
+/// # Errors
+/// KeyboardInterrupt, what `look` fails with, or that of `work`.
+pub fn wait<T: Send>(
+    py: Python<'_>,
+    work: impl FnOnce(&Arc<AtomicBool>) -> Result<T, Failure> + Send,
+    mut look: impl FnMut(Python<'_>) -> PyResult<()>,
+) -> PyResult<T> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (alive, mut ended) = channel::<()>();
+    let (result, raised) = thread::scope(|scope| {
+        let flag = Arc::clone(&stop);
+        let worker = scope.spawn(move || {
+            let _alive = alive;
+            quietly(|| work(&flag))
+        });
+        let mut raised = None;
+        loop {
+            let ended = &mut ended;
+            let waited = py.detach(move || ended.recv_timeout(LOOK));
+            if waited != Err(RecvTimeoutError::Timeout) {
+                break;
+            }
+            if raised.is_none() {
+                raised = py.check_signals().and_then(|()| look(py)).err();
+                stop.store(raised.is_some(), Ordering::Relaxed);
+            }
+        }
+        let died = |_| Err(Failure::Line("narrows: a thread died".into()));
+        (worker.join().unwrap_or_else(died), raised)
+    });
+    match raised {
+        Some(raised) => Err(raised),
+        None => {
+            look(py)?;
+            result.map_err(|failure| raise(py, failure))
+        }
+    }
+}
+
+/// The same of work that takes no time to speak of.
+///
+/// # Errors
+/// That of `work`.
+pub fn at_once<T>(py: Python<'_>, work: impl FnOnce() -> Result<T, Failure>) -> PyResult<T> {
+    quietly(work).map_err(|failure| raise(py, failure))
+}
+
+/// A panic, which is a fault of this program, is an error like others.
+///
+/// # Errors
+/// That of `work`, or the panic's message.
+pub fn quietly<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    // Nothing that the panic left half done is looked at again.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+        Err(Failure::Line(format!("narrows: internal error: {text}")))
+    })
+}

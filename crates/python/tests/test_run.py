@@ -1,0 +1,271 @@
+"""One run: its tables, its bytes, its errors, and what stops it."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import narrows
+import pandas
+import polars
+import pyarrow
+import pytest
+from conftest import brief, resident
+
+
+def test_results_are_tables_of_every_library(scenario: narrows.Scenario) -> None:
+    run = narrows.run(scenario, cc="olia+ssc", seed=3, series=True)
+    assert (run.seed, run.cc) == (3, "olia+ssc")
+    series = polars.DataFrame(run.series)
+    # Two paths of MPTCP and two TCP flows every 100 ms of 4 s.
+    assert series.shape == (40 * 4, 9)
+    assert series["cwnd_packets"].dtype == polars.UInt32
+    assert pandas.DataFrame.from_arrow(run.series).shape == series.shape
+    # It stays as it is, however often it is read.
+    assert pyarrow.table(run.series).num_rows == series.height == len(run.series)
+    goodput = run.summary.to_pylist()[0]["goodput_mbps"]
+    assert goodput == run.to_dict()["test"]["goodput_mbps"] > 0
+    assert run.summary.units["goodput_mbps"] == "Mbit/s"
+    flows = {row["name"]: row for row in run.connections.to_pylist()}
+    assert flows["mptcp"]["goodput_mbps"] == goodput
+    assert [path["name"] for path in flows["mptcp"]["paths"]] == ["path1", "path2"]
+    assert [row["name"] for row in run.links.to_pylist()] == scenario.links
+    assert "goodput" in run.report() or "Mbit/s" in run.report()
+
+
+def test_decisions_and_events_of_a_run() -> None:
+    handover = narrows.Scenario.load("phone/wifi-handover")
+    events = narrows.run(handover, cc="lia").events.to_pylist()
+    assert events and all(event["time_s"] >= 0 and event["event"] for event in events)
+    decided = narrows.run(brief("sbd/sb-2").set("duration", "10 s"), cc="olia+ssc").decisions
+    assert {"time_s", "groups", "correct"} <= set(decided.column_names)
+    assert len(decided) > 0
+
+
+def test_scenario_and_seed_fix_every_byte(scenario: narrows.Scenario) -> None:
+    def whole(seed: int) -> bytes:
+        return pickle.dumps(narrows.run(scenario, cc="lia", seed=seed, series=True).__reduce__()[1])
+
+    alone = [whole(seed) for seed in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(whole, range(4))) == alone
+    assert alone[0] != alone[1]
+
+
+def _goodput(scenario: narrows.Scenario) -> float:
+    return narrows.run(scenario, cc="lia").to_dict()["test"]["goodput_mbps"]
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_processes_that_fork_or_spawn(scenario: narrows.Scenario, start: str) -> None:
+    here = _goodput(scenario)
+    with multiprocessing.get_context(start).Pool(1) as pool:
+        assert pool.apply_async(_goodput, (scenario,)).get(60) == here
+
+
+def test_what_is_pickled_is_whole(scenario: narrows.Scenario, tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('base = "sbd/nsb-2"\nname = "mine"\ntitle = ""\nsource = ""\nduration = "3 s"\nwarmup = "1 s"\n')
+    mine = narrows.Scenario.from_file(file).set("links.bottleneck1.rate", 5, "Mbit/s")
+    text = pickle.dumps(mine)
+    run = narrows.run(mine, cc="lia", series=True)
+    file.unlink()
+    again = pickle.loads(text)
+    assert again == mine != scenario
+    assert again.settings == {"links.bottleneck1.rate": "5 Mbit/s"}
+    assert narrows.run(again, cc="lia").to_dict() == run.to_dict()
+    copy = pickle.loads(pickle.dumps(run))
+    assert copy.to_dict() == run.to_dict()
+    assert polars.DataFrame(copy.series).equals(polars.DataFrame(run.series))
+    assert copy._repr_html_() == run._repr_html_()
+
+
+def test_the_page_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
+    run = narrows.run(scenario, cc="lia", series=True)
+    html = run._repr_html_()
+    assert html.startswith("<iframe srcdoc=") and "narrows run sbd/nsb-2" in html
+    assert '"' not in html.split('srcdoc="')[1].split('" style=')[0], "the page must not end its own quotes"
+    run.to_html(tmp_path / "run.html")
+    assert (tmp_path / "run.html").read_text().startswith("<!DOCTYPE html>")
+    assert narrows.run(scenario)._repr_html_().startswith("<pre>")
+    with pytest.raises(narrows.Error, match="series=True"):
+        _ = narrows.run(scenario).series
+
+
+def test_packets_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
+    run = narrows.run(scenario, cc="lia")
+    files = run.to_pcap(tmp_path / "pcap")
+    assert len(files) == 2
+    # A section header block of pcapng.
+    assert all(Path(file).read_bytes()[:4] == b"\x0a\x0d\x0d\x0a" for file in files)
+    with pytest.raises(narrows.Error, match="mptpc"):
+        run.to_pcap(tmp_path / "other", ["mptpc"])
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "field", "expected", "hint"),
+    [
+        (lambda s: s.set("links.bottleneck1.rat", "5 Mbit/s"), "links.bottleneck1.rat", "`rate`", "'rate'"),
+        (lambda s: s.set("links.bottleneck1.rate", 5), "links.bottleneck1.rate", "rate", None),
+        (lambda s: s.set("links.bottleneck1.rate", "nan Mbit/s"), "links.bottleneck1.rate", "rate", None),
+        (lambda s: s.set("ssc.p_s", float("inf")), "ssc.p_s", "finite", None),
+        (lambda s: narrows.run(s, cc="oila"), "cc", "olia", "'olia'"),
+        (lambda s: narrows.run(s, seed=-1), "seed", "from 0 to 2^64-1", None),
+        (lambda s: narrows.run(s, seed="x"), "seed", "from 0 to 2^64-1", None),
+        (lambda s: narrows.run(s, cc="lia", signal="rtt"), "signal", None, "delay-based"),
+        (lambda s: narrows.run(s, on="kernal"), "on", "kernel", "'kernel'"),
+        (lambda s: narrows.compare(s, "lia", 10**9), "seeds", "at most 100000", None),
+        (lambda s: narrows.compare(s, "lia", 2, sweep={"links.bottleneck1.rate": []}), "sweep", "list", None),
+        (lambda s: narrows.compare([], "lia", 2), "scenarios", "at least one", None),
+        (lambda s: narrows.compare([s, s], "lia", 2), None, None, "two scenarios of this name"),
+        (lambda s: narrows.detect([(0.0, "a", 1.0)], detector="xcor"), "detector", "xcorr", "'xcorr'"),
+        (lambda s: narrows.papers("sdb"), None, "sbd", None),
+    ],
+)
+def test_errors_say_where_and_what(scenario, call, field, expected, hint) -> None:
+    with pytest.raises(narrows.Error) as error:
+        call(scenario)
+    error = error.value
+    assert "\n" not in str(error) and "--" not in str(error)
+    assert field is None or error.field == field, (error.field, str(error))
+    assert expected is None or expected in error.expected, str(error)
+    assert hint is None or hint in str(error)
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.file, copy.field, copy.expected) == (str(error), error.file, error.field, error.expected)
+
+
+def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text('base = "sbd/nsb-2"\nname = "wrong"\n[links.bottleneck1]\nrate = "fast"\n')
+    with pytest.raises(narrows.Error) as error:
+        narrows.Scenario.load(file)
+    assert str(error.value).startswith(f"{file}:4: ")
+    assert (error.value.file, error.value.field) == (str(file), "links.bottleneck1.rate")
+    with pytest.raises(narrows.Error) as error:
+        narrows.Scenario.from_file(tmp_path / "none.toml")
+    assert error.value.file == str(tmp_path / "none.toml")
+
+
+# Minutes long, so that no machine ends it first.
+LONG = """
+import sys, narrows
+long = narrows.Scenario.load("sbd/nsb-2").set("duration", "20000 s")
+print("ready", flush=True)
+try:
+    narrows.run(long, cc="lia", force=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_stops_a_run() -> None:
+    child = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None and child.stdout.readline() == "ready\n"
+    time.sleep(0.3)
+    sent = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    assert child.stdout.readline() == "interrupted\n"
+    # 100 ms on an idle machine; this one may be busy.
+    assert time.monotonic() - sent < 2.0
+    assert child.wait(20) == 0
+
+
+def test_other_threads_go_on_meanwhile(scenario: narrows.Scenario) -> None:
+    count, ended = 0, False
+
+    def counting() -> None:
+        nonlocal count
+        while not ended:
+            count += 1
+            time.sleep(0)
+
+    thread = threading.Thread(target=counting)
+    thread.start()
+    try:
+        before = count
+        narrows.run(scenario.set("duration", "20 s"), cc="lia")
+        assert count - before > 100
+    finally:
+        ended = True
+        thread.join()
+
+
+def test_many_runs_take_no_more_memory_than_a_few(scenario: narrows.Scenario) -> None:
+    def some(runs: int) -> int:
+        for seed in range(runs):
+            polars.DataFrame(narrows.run(scenario, cc="lia+xcorr", seed=seed, series=True).series)
+        gc.collect()
+        return resident()
+
+    before = some(40)
+    # A series of 160 rows that leaked would be 3 MB by then, a run's network more.
+    assert some(160) - before < 2 << 20
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="a law of one's own needs a C compiler")
+def test_a_law_of_ones_own(tmp_path: Path) -> None:
+    code = """
+import sys, narrows
+run = narrows.run(narrows.Scenario.load("sbd/nsb-2").set("duration", "2 s"), cc="mine", law="mine.h")
+print(run.cc, run.to_dict()["test"]["goodput_mbps"] > 0)
+try:
+    narrows.run("sbd/nsb-2", cc="other", law="other.h")
+except narrows.Error as error:
+    print(error.field)
+"""
+    command = [sys.executable, "-m", "narrows", "law", "new"]
+    for name in ["mine.h", "other.h"]:
+        subprocess.run([*command, name], cwd=tmp_path, check=True, capture_output=True)
+    output = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert output.stdout == "mine True\nlaw\n", output.stderr
+
+
+def test_detection_in_rows_and_in_files(tmp_path: Path) -> None:
+    def delays() -> list[tuple[float, str, float]]:
+        # Two flows that see one queue, which grows and shrinks, and a third that sees another.
+        rows = []
+        for step in range(12000):
+            time_s = step * 0.01
+            one = 20 + 15 * abs((time_s % 2.0) - 1.0)
+            other = 20 + 15 * abs((time_s % 3.3) - 1.65)
+            noise = (step * 7919 % 13) / 100
+            rows += [(time_s, "a", one + noise), (time_s, "b", 5 + one - noise), (time_s, "c", other + noise)]
+        return rows
+
+    found = narrows.detect(delays())
+    verdicts = {(row["a"], row["b"]): row["verdict"] for row in found.verdicts.to_pylist()}
+    assert verdicts[("a", "b")] == "shared"
+    assert len(found.flows) == 3 and len(found.decisions) > 0
+    file = tmp_path / "delays.csv"
+    file.write_text("flow,t_s,owd_ms\n" + "".join(f"{flow},{t},{owd}\n" for t, flow, owd in delays()))
+    assert narrows.detect(file).verdicts.to_pylist() == found.verdicts.to_pylist()
+    assert found.report().splitlines()[0] in repr(found)
+
+
+def test_catalogues_are_tables() -> None:
+    names = {
+        what.__name__: {row["name"] for row in what().to_pylist()}
+        for what in [narrows.laws, narrows.detectors, narrows.controls, narrows.parameters, narrows.scenarios]
+    }
+    assert {"lia", "olia", "balia"} <= names["laws"]
+    assert "xcorr" in names["detectors"] and "ssc.p_s" in names["parameters"]
+    assert "sbd/nsb-2" in names["scenarios"] and "olia+ssc" in names["controls"]
+    units = {row["name"]: row["unit"] for row in narrows.metrics().to_pylist()}
+    assert units["goodput_mbps"] == "Mbit/s"
+
+
+def test_a_table_of_a_paper(tmp_path: Path) -> None:
+    [table] = narrows.papers("cmpbbr/figure-1", quick=True, seeds=1, out=tmp_path / "papers")
+    assert table.name == "cmpbbr/figure-1" and len(table.cells) == 1
+    assert table.to_markdown().startswith("| ") and "<iframe" in table._repr_html_()

@@ -1,0 +1,232 @@
+"""A comparison on workers: the bytes of one machine, whoever is lost on the way."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import narrows
+import polars
+import pytest
+from conftest import brief, resident
+from narrows import _narrows
+
+SWEEP = {"links.bottleneck1.rate": ["5 Mbit/s", "8 Mbit/s"], "links.bottleneck2.queue": "10..40 packets:2"}
+
+
+def plan(seeds: object = 3) -> narrows.Plan:
+    return narrows.Plan(brief(), ["lia", "olia+ssc"], seeds, sweep=SWEEP)
+
+
+@pytest.fixture(scope="module")
+def whole() -> narrows.Comparison:
+    """The same on one machine, one run after the other."""
+    return narrows.compare(brief(), ["lia", "olia+ssc"], 3, sweep=SWEEP, jobs=1, progress=False)
+
+
+def same(ours: narrows.Comparison, theirs: narrows.Comparison) -> None:
+    assert ours.to_csv() == theirs.to_csv()
+    assert ours.to_dict() == theirs.to_dict()
+    assert ours.report() == theirs.report()
+    assert polars.DataFrame(ours.runs).equals(polars.DataFrame(theirs.runs))
+
+
+def test_rows_are_means_of_runs_with_their_intervals(whole: narrows.Comparison) -> None:
+    rows, runs = polars.DataFrame(whole.rows), polars.DataFrame(whole.runs)
+    assert rows.height == 8 and runs.height == 24
+    one = rows.row(0, named=True)
+    of = runs.filter((polars.col("cc") == one["cc"]) & (polars.col("set_value") == one["set_value"]))
+    of = of.filter(polars.col("set2_value") == one["set2_value"])
+    assert of["goodput_mbps"].mean() == pytest.approx(one["goodput_mbps_mean"], rel=1e-5)
+    # Student's t of two degrees of freedom, 4.303.
+    half = 4.3027 * of["goodput_mbps"].std() / 3**0.5
+    assert half == pytest.approx(one["goodput_mbps_ci95"], rel=1e-3)
+    assert (one["set_field"], one["set_number"], one["set_unit"]) == ("links.bottleneck1.rate", 5.0, "Mbit/s")
+    assert len(whole.paths) == 16 and "<iframe" in whole._repr_html_()
+
+
+def test_jobs_and_what_is_called_meanwhile(whole: narrows.Comparison) -> None:
+    told: list[tuple[int, int]] = []
+    ours = narrows.compare(brief(), ["lia", "olia+ssc"], 3, sweep=SWEEP, jobs=4, progress=lambda *at: told.append(at))
+    same(ours, whole)
+    assert told[-1] == (24, 24)
+    with pytest.raises(ZeroDivisionError):
+        narrows.compare(brief(), "lia", 50, progress=lambda *_: 1 / 0)
+
+
+def test_a_folder_of_results_is_the_commands(tmp_path: Path) -> None:
+    narrows.compare(brief(), "lia", 2, out=tmp_path / "ours", progress=False)
+    command = [sys.executable, "-m", "narrows", "compare", "sbd/nsb-2", "--cc", "lia", "--seeds", "2"]
+    command += ["--set", "warmup=1 s", "--set", "duration=3 s", "--out"]
+    subprocess.run([*command, tmp_path / "theirs"], check=True, capture_output=True)
+    ours, theirs = [files(tmp_path / name) for name in ("ours", "theirs")]
+    assert ours == theirs and len(ours) > 5
+
+
+def test_threads_of_this_process(whole: narrows.Comparison) -> None:
+    same(narrows.sweep(plan()), whole)
+
+
+def test_a_pool_of_processes_writes_a_data_set(whole: narrows.Comparison, tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        same(narrows.sweep(plan(), pool, out=out), whole)
+    data = polars.read_parquet(str(out / "*.parquet")).drop("summary")
+    assert data.height == 24
+    assert data.sort(data.columns).equals(polars.DataFrame(whole.runs).sort(data.columns))
+    with pytest.raises(narrows.Error, match="resume=True"):
+        narrows.sweep(plan(), out=out)
+    with pytest.raises(narrows.Error, match="another sweep"):
+        narrows.sweep(plan(seeds=4), out=out, resume=True)
+
+
+class Counting(Executor):
+    """Does tasks at once, and counts them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def submit(self, fn, /, *args):  # type: ignore[no-untyped-def]
+        self.count += 1
+        future: Future = Future()
+        future.set_result(fn(*args))
+        return future
+
+
+def test_what_is_done_is_not_done_again(whole: narrows.Comparison, tmp_path: Path) -> None:
+    out = tmp_path / "set"
+
+    def scheduler_dies(done: int, _: int) -> None:
+        if done == 3:
+            raise ConnectionResetError
+
+    with pytest.raises(ConnectionResetError):
+        narrows.sweep(plan(), Counting(), out=out, progress=scheduler_dies)
+    there = sorted(out.glob("part-*.parquet"))
+    assert 3 <= len(there) < 8
+    # One that is torn, and one of another run.
+    there[0].write_bytes(there[0].read_bytes()[:100])
+    shutil.copy(there[2], there[1])
+    rest = Counting()
+    same(narrows.sweep(plan(), rest, out=out, resume=True), whole)
+    assert rest.count == 8 - len(there) + 2
+
+
+def test_dask_loses_a_worker(whole: narrows.Comparison, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    killed: list[int] = []
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        workers = list(client.run(os.getpid).values())
+
+        def kill(done: int, _: int) -> None:
+            if not killed:
+                killed.append(workers[0])
+                os.kill(workers[0], signal.SIGKILL)
+
+        same(narrows.sweep(plan(), client, out=tmp_path / "set", progress=kill), whole)
+    assert killed
+    assert polars.read_parquet(str(tmp_path / "set" / "*.parquet")).height == 24
+
+
+def test_a_result_that_comes_twice_counts_once(whole: narrows.Comparison) -> None:
+    tasks = _narrows.Sweep(brief(), ["lia", "olia+ssc"], 3, SWEEP, None, "sim", None, None, False)
+    order = list(range(len(tasks))) * 2
+    random.Random(1).shuffle(order)
+    news = [tasks.accept(task, _narrows.work(tasks.task(task))) for task in order]
+    assert sum(news) == len(tasks) == tasks.taken
+    same(tasks.comparison(), whole)
+    with pytest.raises(narrows.Error, match="other runs"):
+        tasks.accept(0, _narrows.work(tasks.task(1)))
+
+
+def test_a_worker_of_another_version_is_refused_with_one_line() -> None:
+    tasks = _narrows.Sweep(brief(), "lia", 1, None, None, "sim", None, None, False)
+    task = json.loads(tasks.task(0))
+    for change, said in [({"version": "9.9.9", "build": "x"}, "9.9.9"), ({"build": "x"}, "another build")]:
+        with pytest.raises(narrows.Error, match=said) as error:
+            _narrows.work(json.dumps({**task, **change}))
+        assert "\n" not in str(error.value) and "the same wheel" in error.value.expected
+    # What else a newer version sends is not looked at.
+    with pytest.raises(narrows.Error, match="another version"):
+        _narrows.work(json.dumps({"build": "x", "version": "9", "new": []}))
+
+
+class Canned(Executor):
+    """Answers with results made before, under the seeds that are asked for."""
+
+    def __init__(self, results: str) -> None:
+        self.summary = json.loads(results)[0]
+        self.most = 0
+
+    def submit(self, fn, /, task):  # type: ignore[no-untyped-def]
+        asked = json.loads(task)
+        seeds = range(asked["first"], asked["last"] + 1)
+        future: Future = Future()
+        future.set_result(json.dumps([{**self.summary, "seed": seed} for seed in seeds]))
+        return future
+
+
+def test_a_long_plan_takes_little_memory() -> None:
+    # So long a run that each is a task of its own.
+    long = brief().set("duration", "1000 s")
+    results = _narrows.Sweep(brief(), "lia", 1, None, None, "sim", None, None, False)
+    canned = Canned(_narrows.work(results.task(0)))
+
+    def some(rates: int) -> int:
+        sweep = {"links.bottleneck1.rate": [f"{10 + rate} Mbit/s" for rate in range(rates)]}
+        done = narrows.sweep(narrows.Plan(long, "lia", 100, sweep=sweep), canned)
+        assert len(done.runs) == 100 * rates
+        gc.collect()
+        return resident()
+
+    before = some(4)
+    # Kept, the summaries of so many runs more would be 3600 times 4 kB.
+    assert some(40) - before < 10 << 20
+
+
+def test_shards_in_any_order_are_the_whole(tmp_path: Path) -> None:
+    base = [sys.executable, "-m", "narrows"]
+    asked = ["compare", "sbd/nsb-2", "--cc", "lia,olia+ssc", "--seeds", "7", "--jobs", "1"]
+    asked += ["--set", "warmup=1 s", "--set", "duration=2 s"]
+
+    def done(*words: object) -> None:
+        subprocess.run([*base, *map(str, words)], check=True, capture_output=True, cwd=tmp_path)
+
+    done(*asked, "--out", "whole")
+    folders = []
+    for shard in random.Random(2).sample(range(1, 8), 7):
+        done(*asked, "--shard", f"{shard}/7", "--out", f"shard-{shard}")
+        folders.append(f"shard-{shard}")
+    done(*asked, "--shard", "4/7", "--out", "again")
+    done("merge", *folders, "again", "--out", "merged")
+    assert files(tmp_path / "merged") == files(tmp_path / "whole")
+
+    def refused(*words: object) -> str:
+        output = subprocess.run([*base, *map(str, words)], capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert output.returncode == 2 and len(output.stderr.splitlines()) == 1, output.stderr
+        return output.stderr
+
+    without = [name for name in folders if name != "shard-4"]
+    assert "which do not follow" in refused("merge", *without, "--out", "less")
+    summary = next((tmp_path / "shard-2" / "runs").rglob("seed-2.json"))
+    summary.write_text(summary.read_text()[:50])
+    assert "seed-2.json" in refused("merge", *folders, "--out", "torn")
+    assert not (tmp_path / "torn").exists()
+    assert "at most 7 shards" in refused(*asked, "--shard", "8/8", "--out", "none")
+    assert not (tmp_path / "none").exists()
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """All results; not where they come from, which has the time in it."""
+    found = [path for path in folder.rglob("*") if path.is_file() and path.name != "provenance.json"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in found}

@@ -1,0 +1,149 @@
+//! The pages: their links lead somewhere, and each is in the site's table of contents.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    normal(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(out.pop()),
+            Component::CurDir => {}
+            part => out.push(part),
+        }
+    }
+    out
+}
+
+/// The texts below a folder whose names `wanted` accepts; not what is built, and nothing hidden.
+fn texts(folder: &Path, wanted: &dyn Fn(&str) -> bool, into: &mut BTreeMap<PathBuf, String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name.starts_with('.') || ["target", "out", "node_modules"].contains(&name) {
+            continue;
+        }
+        if path.is_dir() {
+            texts(&path, wanted, into);
+        } else if wanted(name) {
+            // What is no text has no links.
+            if let Ok(text) = std::fs::read_to_string(&path) {
+                into.insert(path, text);
+            }
+        }
+    }
+}
+
+fn pages() -> BTreeMap<PathBuf, String> {
+    let mut pages = BTreeMap::new();
+    texts(&root(), &|name| name.ends_with(".md"), &mut pages);
+    pages
+}
+
+/// The lines outside of fenced code, each with its number.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut code = false;
+    text.lines().enumerate().filter_map(move |(at, line)| {
+        let fence = line.trim_start().starts_with("```");
+        code ^= fence;
+        (!code && !fence).then_some((at + 1, line))
+    })
+}
+
+/// The targets of a line's links.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next())
+}
+
+/// The anchors that GitHub and mdBook make of a page's headings.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    for (_, line) in prose(text) {
+        let heading = line.trim_start_matches('#');
+        if heading.len() == line.len() || !heading.starts_with(' ') {
+            continue;
+        }
+        // Of a link its text.
+        let parts = heading.trim().split("](").enumerate();
+        let heading =
+            parts.map(
+                |(n, part)| {
+                    if n == 0 { part } else { part.split_once(')').map_or(part, |two| two.1) }
+                },
+            );
+        let heading = heading.collect::<String>().to_lowercase();
+        let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        let anchor: String = kept.map(|c| if c == ' ' { '-' } else { c }).collect();
+        let again = (0..).map(|n| if n == 0 { anchor.clone() } else { format!("{anchor}-{n}") });
+        let free = again.into_iter().find(|one| !anchors.contains(one));
+        anchors.extend(free);
+    }
+    anchors
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let pages = pages();
+    let mut dead = Vec::new();
+    for (page, text) in &pages {
+        for (at, line) in prose(text) {
+            for link in links(line).filter(|link| !link.contains("://")) {
+                let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
+                let target = match path {
+                    "" => page.clone(),
+                    _ => normal(&page.parent().unwrap().join(path)),
+                };
+                let there = match pages.get(&target) {
+                    Some(text) => anchor.is_empty() || anchors(text).contains(anchor),
+                    None => target.exists() && anchor.is_empty(),
+                };
+                if !there {
+                    dead.push(format!("{}:{at}: {link}", page.display()));
+                }
+            }
+        }
+    }
+    assert!(dead.is_empty(), "dead links:\n{}", dead.join("\n"));
+}
+
+/// Comments, messages, help and scripts name pages by their path from the root.
+#[test]
+fn every_page_that_is_named_is_there() {
+    let mut all = BTreeMap::new();
+    texts(&root(), &|_| true, &mut all);
+    let mut missing = Vec::new();
+    for (file, text) in &all {
+        for (at, rest) in text.match_indices("docs/") {
+            let own = |c: char| c.is_ascii_alphanumeric() || "/_.-".contains(c);
+            let before = text[..at].chars().next_back().is_none_or(|c| !own(c));
+            let name = text[at..at + rest.len()].to_owned()
+                + text[at + rest.len()..].split(|c| !own(c)).next().unwrap_or_default();
+            let name = name.trim_end_matches('.');
+            if before && name.ends_with(".md") && !root().join(name).exists() {
+                missing.push(format!("{}: {name}", file.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "no such pages:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn every_page_is_once_in_the_table_of_contents() {
+    let docs = root().join("docs");
+    let summary = std::fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    let mut listed: Vec<PathBuf> =
+        summary.lines().flat_map(links).map(|link| normal(&docs.join(link))).collect();
+    listed.sort();
+    let twice = listed.windows(2).find(|two| two[0] == two[1]);
+    assert_eq!(twice, None);
+    for page in pages().keys().filter(|page| page.starts_with(&docs)) {
+        let there = page.ends_with("SUMMARY.md") || listed.contains(page);
+        assert!(there, "{} is not in docs/SUMMARY.md", page.display());
+    }
+}
