@@ -48,6 +48,11 @@ impl Link {
         self
     }
 
+    /// What its queue adds when it is full, ms.
+    pub fn full_ms(&self) -> f64 {
+        self.queue() * PACKET_BITS / self.kbps
+    }
+
     /// Its queue, packets.
     fn queue(&self) -> f64 {
         let product = self.kbps * self.rtt_ms / PACKET_BITS;

@@ -1,79 +1,126 @@
 //! Cells of criteria: a place, the runs made there, and the figure of them.
 
-use narrows_papers::{Ask, Kept};
+use narrows_papers::{Ask, Controls, Kept};
 
 use crate::bed::{Bed, LAW};
-use crate::rule::{less, more};
+use crate::rule::{Better, Figures};
 
 /// The standard controls beside which a law is judged: RFC 5681 and RFC 9438.
 pub const STANDARD: [&str; 2] = ["reno", "cubic"];
 /// Shares of what is lost count from 0.1 % on: a few segments are not many times none.
 pub const FEW: f64 = 0.001;
 
-/// A figure of the runs of one seed, in the order of the cell; greater is worse.
-type Figure = Box<dyn Fn(&[&Kept]) -> f64>;
+/// Whose control a run has; the law may have a standard's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Who<'c> {
+    /// The law's.
+    Law(&'c str),
+    /// A standard's.
+    Standard(&'c str),
+}
 
-/// A cell.
+impl<'c> Who<'c> {
+    /// Its name.
+    pub fn control(self) -> &'c str {
+        match self {
+            Who::Law(control) | Who::Standard(control) => control,
+        }
+    }
+
+    /// A standard has one path where the law has `count`.
+    pub fn paths(self, count: usize) -> usize {
+        match self {
+            Who::Law(_) => count,
+            Who::Standard(_) => 1,
+        }
+    }
+}
+
+/// A cell: runs of the law and of standards in a place, and the figure of each.
 pub struct Cell {
-    /// Where, in a few words.
-    pub place: String,
-    /// What is run there, and under which control.
-    pub runs: Vec<(Ask, String)>,
-    /// What is measured.
-    pub figure: Figure,
+    place: String,
+    /// The law's first.
+    runs: Vec<(Ask, String)>,
+    better: Better,
+    worst: Option<f64>,
+    of: Box<dyn Fn(&Kept) -> f64>,
 }
 
 impl Cell {
-    /// A cell of runs.
+    /// A cell of the law's run and, after it, those to compare it with.
     pub fn new(
         place: impl Into<String>,
         runs: Vec<(Ask, String)>,
-        figure: impl Fn(&[&Kept]) -> f64 + 'static,
+        better: Better,
+        of: impl Fn(&Kept) -> f64 + 'static,
     ) -> Cell {
-        Cell { place: place.into(), runs, figure: Box::new(figure) }
+        Cell { place: place.into(), runs, better, worst: None, of: Box::new(of) }
     }
 
-    /// The law against the standards in one place: a figure of which more is better, and the lesser of theirs.
+    /// The law against the standards by a figure of which more is better.
     pub fn least(
         place: impl Into<String>,
         law: &str,
-        bed: impl Fn(&str) -> Bed,
+        bed: impl Fn(Who) -> Bed,
         of: impl Fn(&Kept) -> f64 + 'static,
     ) -> Cell {
-        Cell::new(place, against(law, bed), move |runs| {
-            less(of(runs[0]), runs[1..].iter().map(|run| of(run)).fold(f64::INFINITY, f64::min))
-        })
+        Cell::new(place, against(law, bed), Better::More, of)
     }
 
-    /// The same of a figure of which less is better, and the greater of theirs; below `floor` it does not count.
+    /// The same of a figure of which less is better; below `floor` it does not count.
     pub fn most(
         place: impl Into<String>,
         law: &str,
-        bed: impl Fn(&str) -> Bed,
+        bed: impl Fn(Who) -> Bed,
         floor: f64,
         of: impl Fn(&Kept) -> f64 + 'static,
     ) -> Cell {
-        Cell::new(place, against(law, bed), move |runs| {
-            more(of(runs[0]), runs[1..].iter().map(|run| of(run)).fold(0.0, f64::max), floor)
-        })
+        Cell::new(place, against(law, bed), Better::Less { floor }, of)
+    }
+
+    /// The figure cannot be worse than this: a queue that is always full.
+    pub fn at_worst(mut self, worst: f64) -> Cell {
+        self.worst = Some(worst);
+        self
+    }
+
+    /// What is run.
+    pub fn asks(&self) -> impl Iterator<Item = &Ask> {
+        self.runs.iter().map(|(ask, _)| ask)
+    }
+
+    /// The figures of what was found for [`Cell::asks`], in their order.
+    pub fn figures<'f>(&self, found: impl Iterator<Item = &'f Controls>, limit: f64) -> Figures {
+        let by_seed = |((_, control), found): (&(Ask, String), &Controls)| {
+            let values = found.of(control).iter().map(|run| (self.of)(run)).collect::<Vec<f64>>();
+            (control.clone(), values)
+        };
+        let mut all = self.runs.iter().zip(found).map(by_seed);
+        let (_, law) = all.next().expect("the law's run is the first");
+        Figures::new(&self.place, self.better, self.worst, law, all.collect(), limit)
     }
 }
 
 /// A network under the law, and under each standard.
-pub fn against(law: &str, bed: impl Fn(&str) -> Bed) -> Vec<(Ask, String)> {
-    let run = |control: &str| (bed(control).ask(control), control.to_owned());
-    [law].into_iter().chain(STANDARD).map(run).collect()
+pub fn against(law: &str, bed: impl Fn(Who) -> Bed) -> Vec<(Ask, String)> {
+    let run = |who: Who| (bed(who).ask(who.control()), who.control().to_owned());
+    [Who::Law(law)].into_iter().chain(STANDARD.map(Who::Standard)).map(run).collect()
 }
 
 /// What others lose, and of what they lose it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Metric {
     /// Goodput.
     Goodput,
     /// The share of their packets sent again.
     Loss,
-    /// Their smoothed round-trip time.
-    Delay,
+    /// Their smoothed round-trip time above the base RTT.
+    Delay {
+        /// The base RTT, ms.
+        base_ms: f64,
+        /// What a full queue adds, ms.
+        full_ms: f64,
+    },
 }
 
 impl Metric {
@@ -81,7 +128,31 @@ impl Metric {
         match self {
             Metric::Goodput => "goodput",
             Metric::Loss => "loss",
-            Metric::Delay => "delay",
+            Metric::Delay { .. } => "delay",
+        }
+    }
+
+    fn better(self) -> Better {
+        match self {
+            Metric::Goodput => Better::More,
+            Metric::Loss => Better::Less { floor: FEW },
+            Metric::Delay { .. } => Better::Less { floor: 1.0 },
+        }
+    }
+
+    fn worst(self) -> Option<f64> {
+        match self {
+            Metric::Delay { full_ms, .. } => Some(full_ms),
+            _ => None,
+        }
+    }
+
+    /// Of flows whose names begin so.
+    fn of(self, run: &Kept, names: &str) -> f64 {
+        match self {
+            Metric::Goodput => goodput(run, names),
+            Metric::Loss => loss(run, names),
+            Metric::Delay { base_ms, .. } => delay(run, names) - base_ms,
         }
     }
 }
@@ -94,53 +165,47 @@ pub struct Beside {
     pub bed: Bed,
     /// Routes of the law's connection: one makes it TCP.
     pub routes: Vec<String>,
-    /// The route of one more flow in its place.
+    /// The route of other flows in its place.
     pub instead: String,
+    /// How many these are.
+    pub flows: usize,
     /// Control of the rivals.
     pub kind: &'static str,
-    /// When the connection, or the flow in its place, starts, s.
+    /// When the connection, or the flows in its place, start, s.
     pub start_s: f64,
 }
 
 impl Beside {
-    /// The harm to the rivals: what they lose more than beside whichever one more flow costs them most, of their own kind,
-    /// of Reno or of CUBIC.
+    /// The harm to the rivals: what they lose more than beside other flows in its place, of their own kind, of Reno or of
+    /// CUBIC.
     pub fn cells(&self, law: &str, metrics: &[Metric]) -> Vec<Cell> {
         metrics.iter().map(|metric| self.cell(law, *metric)).collect()
     }
 
     fn cell(&self, law: &str, metric: Metric) -> Cell {
+        let place = format!("{}, {} of {}", self.place, metric.name(), self.kind);
+        let cell =
+            Cell::new(place, self.runs(law), metric.better(), move |run| metric.of(run, "rival"));
+        Cell { worst: metric.worst(), ..cell }
+    }
+
+    /// The law's connection, and flows in its place.
+    pub fn runs(&self, law: &str) -> Vec<(Ask, String)> {
         let others = STANDARD
             .into_iter()
             .chain([self.kind].into_iter().filter(|kind| !STANDARD.contains(kind)));
-        let one_more = |control: &str| {
-            (
-                self.bed.clone().law_on(&self.instead, self.start_s, "").ask(control),
-                control.to_owned(),
-            )
+        let in_its_place = |control: &str| {
+            let bed = self.bed.clone().law_on(&self.instead, self.start_s, "");
+            let bed = (1..self.flows).fold(bed, |bed, number| {
+                bed.tcp(&format!("more{number}"), &self.instead, control, self.start_s, "")
+            });
+            (bed.ask(control), control.to_owned())
         };
         let with_law = match self.routes.as_slice() {
             [route] => self.bed.clone().law_on(route, self.start_s, ""),
             routes => self.bed.clone().law_over(routes, self.start_s, ""),
         };
-        let runs =
-            [(with_law.ask(law), law.to_owned())].into_iter().chain(others.map(one_more)).collect();
-        let place = format!("{}, {} of {}", self.place, metric.name(), self.kind);
-        Cell::new(place, runs, move |runs| harm(runs, metric, "rival"))
-    }
-}
-
-/// The harm to flows whose names begin so, in the first run over the worst of the others.
-pub fn harm(runs: &[&Kept], metric: Metric, names: &str) -> f64 {
-    let worst =
-        |of: fn(&Kept, &str) -> f64| runs[1..].iter().map(|run| of(run, names)).fold(0.0, f64::max);
-    match metric {
-        Metric::Goodput => {
-            let least = runs[1..].iter().map(|run| goodput(run, names));
-            less(goodput(runs[0], names), least.fold(f64::INFINITY, f64::min))
-        }
-        Metric::Loss => more(loss(runs[0], names), worst(loss), FEW),
-        Metric::Delay => more(delay(runs[0], names), worst(delay), 0.0),
+        [(with_law.ask(law), law.to_owned())].into_iter().chain(others.map(in_its_place)).collect()
     }
 }
 
@@ -174,10 +239,10 @@ fn of<'r>(run: &'r Kept, names: &str) -> impl Iterator<Item = &'r narrows_lab::C
     run.summary.connections.iter().filter(move |one| one.name.starts_with(names))
 }
 
-/// Jain's index of the goodputs of flows whose names begin so, and of the law's.
+/// Jain's index of the goodputs of flows whose names begin so, and of the law's; 0 if nobody has any.
 pub fn jain(run: &Kept, names: &str) -> f64 {
     let rates: Vec<f64> = of(run, names).map(|one| one.goodput_mbps).chain([own(run)]).collect();
-    narrows_stats::jain(&rates)
+    if rates.iter().sum::<f64>() > 0.0 { narrows_stats::jain(&rates) } else { 0.0 }
 }
 
 /// Mean completion of files of flows whose names begin so, s; one that is not complete counts with the whole run.

@@ -3,7 +3,8 @@
 use narrows_papers::Form;
 
 use crate::bed::{Bed, Link};
-use crate::cell::{Beside, Cell, Metric, STANDARD, link, own};
+use crate::cell::{Beside, Cell, Metric, STANDARD, Who, own};
+use crate::rule::Better;
 use crate::single::{KBPS, RTT_MS, paths, routes, several};
 
 /// A point of the design: rate, RTT, queue.
@@ -74,20 +75,19 @@ pub fn tail_drop(law: &str, form: Form) -> Vec<Cell> {
             several(Bed::one(Link::new("l", kbps, rtt_ms, bdp), warmup_s, length_s), count, rtt_ms);
         let place = format!("{} Mbit/s, {rtt_ms} ms, {bdp} BDP, {}", kbps / 1000.0, paths(count));
         let (bed, routes) = (bed.tcps(1, "rival", "l", kind), routes(count));
-        let beside =
-            Beside { place: place.clone(), bed, routes, instead: "l".into(), kind, start_s: 1.5 };
-        cells.extend(beside.cells(law, &[Metric::Goodput]));
-        let used = move |control: &str| {
-            let bed = beside.bed.clone();
-            if count == 1 || control != law {
-                bed.law_on("l", 1.5, "")
-            } else {
-                bed.law_over(&beside.routes, 1.5, "")
-            }
+        let beside = Beside {
+            place: place.clone(),
+            bed,
+            routes,
+            instead: "l".into(),
+            flows: 1,
+            kind,
+            start_s: 1.5,
         };
-        cells.push(Cell::least(format!("{place}, use of the link"), law, used, |run| {
-            link(run, "l").utilization
-        }));
+        cells.extend(beside.cells(law, &[Metric::Goodput]));
+        // The same runs.
+        let place = format!("{place}, its own goodput beside {kind}");
+        cells.push(Cell::new(place, beside.runs(law), Better::More, own));
     }
     cells
 }
@@ -98,9 +98,9 @@ pub fn wired(law: &str, form: Form) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &mbps in rates {
         let link = |name: &str| Link::new(name, 1000.0 * mbps, 20.0, 1.0);
-        let one = |_: &str| Bed::one(link("l"), 10.0, 30.0).law_on("l", 1.0, "");
+        let one = |_: Who| Bed::one(link("l"), 10.0, 30.0).law_on("l", 1.0, "");
         cells.push(Cell::least(format!("{mbps} Mbit/s, one path"), law, one, own));
-        let two = |_: &str| {
+        let two = |_: Who| {
             let bed = Bed::one(link("l"), 10.0, 30.0).link(link("m"));
             bed.law_over(&["l".into(), "m".into()], 1.0, "")
         };
@@ -128,7 +128,7 @@ pub fn wireless(law: &str, form: Form) -> Vec<Cell> {
         cells.push(Cell::least(
             format!("{name}, alone"),
             law,
-            |_: &str| bed().law_on("l", 1.0, ""),
+            |_: Who| bed().law_on("l", 1.0, ""),
             own,
         ));
         for kind in STANDARD {
@@ -139,6 +139,7 @@ pub fn wireless(law: &str, form: Form) -> Vec<Cell> {
                     routes: routes(count),
                     instead: "l".into(),
                     kind,
+                    flows: 1,
                     start_s: 2.0,
                 };
                 cells.extend(beside.cells(law, &[Metric::Goodput]));

@@ -2,7 +2,7 @@
 //!
 //! The [`CATALOGUE`] has a [`Criterion`] for each question: its section and keyword, what is run, the figure, and its
 //! limit. A figure is *harm* after Ware et al. (HotNets 2019): what somebody loses more beside the law than beside one more flow of a
-//! standard control in the same place, as a share. All are judged by the one rule of [`rule`], fixed before any run. The runs
+//! standard control in the same place, as a share. All are judged by the one rule of [`rule`]. The runs
 //! are those of [`narrows_papers::Runs`].
 
 mod bed;
@@ -24,7 +24,6 @@ pub use show::{PAGE, Tables, catalogue, page, shown};
 use std::collections::BTreeSet;
 
 use narrows_lab::Error;
-use narrows_papers::figures::Interval;
 use narrows_papers::{Ask, Form, Runs};
 use serde::Serialize;
 
@@ -49,8 +48,8 @@ pub struct Outcome {
     pub figure: &'static str,
     /// The most that it may be.
     pub limit: f64,
-    /// Its mean over the cells, by seed.
-    pub mean: Option<Interval>,
+    /// Harm, mean of the cells that are judged.
+    pub mean: Option<f64>,
     /// All cells, the greatest mean first.
     pub cells: Vec<Found>,
     /// How many runs that took.
@@ -61,13 +60,19 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The cell that tells most: the one most above the limit by its interval if it falls short, else of the greatest mean.
+    /// The cell that tells most: the one most surely above the limit if it falls short, else the one least surely below.
     pub fn worst(&self) -> Option<&Found> {
-        let sure = |cell: &Found| cell.mean - cell.half.unwrap_or(0.0);
-        match self.verdict {
-            Verdict::FallsShort => self.cells.iter().max_by(|a, b| sure(a).total_cmp(&sure(b))),
-            _ => self.cells.first(),
-        }
+        let by = |cell: &Found| match self.verdict {
+            Verdict::FallsShort => cell.low,
+            _ => cell.high,
+        };
+        let sure = |cell: &Found| by(cell).unwrap_or(cell.mean);
+        self.judged().max_by(|a, b| sure(a).total_cmp(&sure(b)))
+    }
+
+    /// The cells that are judged.
+    pub fn judged(&self) -> impl Iterator<Item = &Found> {
+        self.cells.iter().filter(|cell| cell.judged)
     }
 }
 
@@ -80,7 +85,7 @@ impl Criterion {
     /// Runs and judges it.
     ///
     /// # Errors
-    /// [`Error::Interrupted`], or a run that does not fit. A run that the law ends is a verdict, not an error.
+    /// [`Error::Interrupted`], a run that does not fit, or an internal error in one. A run that the law ends is a verdict, not an error.
     pub fn evaluate(&self, law: &Law, runs: &Runs) -> Result<Outcome, Error> {
         let empty = Outcome {
             criterion: self.id(),
@@ -106,41 +111,33 @@ impl Criterion {
                     }
                 });
             }
-            Make::Runs(make) => make,
+            Make::Runs(make) | Make::Host(make) => make,
         };
         let cells = make(law.control(), runs.form());
         let seeds = runs.seeds(SEEDS[0], SEEDS[1]);
-        let asks: Vec<Ask> = cells
-            .iter()
-            .flat_map(|cell| &cell.runs)
-            .map(|(ask, _)| ask.clone().seeds(seeds))
-            .collect();
+        let asks: Vec<Ask> =
+            cells.iter().flat_map(Cell::asks).map(|ask| ask.clone().seeds(seeds)).collect();
         let count = asks.iter().map(|ask| format!("{ask:?}")).collect::<BTreeSet<_>>().len()
             * seeds as usize;
         let found = match runs.all(&asks) {
-            Err(error @ (Error::Law { .. } | Error::Fault { .. })) => {
+            Err(error @ Error::Law { .. }) => {
                 let (verdict, line) = (Verdict::FallsShort, error.to_string());
                 return Ok(Outcome { verdict, line, runs: count, ..empty });
             }
             found => found?,
         };
         let mut found = found.iter();
-        let all = cells.len();
-        let values = |cell: &Cell| {
-            let of: Vec<_> = cell
-                .runs
-                .iter()
-                .zip(found.by_ref())
-                .map(|((_, control), of)| of.of(control))
-                .collect();
-            let value =
-                |seed: usize| (cell.figure)(&of.iter().map(|of| &of[seed]).collect::<Vec<_>>());
-            Found::new(&cell.place, (0..seeds as usize).map(value).collect(), all)
-        };
-        let mut cells: Vec<Found> = cells.iter().map(values).collect();
-        let (verdict, mean) = judged(&cells, self.limit);
+        let figures =
+            |cell: &Cell| cell.figures(found.by_ref().take(cell.asks().count()), self.limit);
+        let (verdict, mut cells) = judged(cells.iter().map(figures).collect(), self.limit);
         cells.sort_by(|one, other| other.mean.total_cmp(&one.mean));
-        Ok(Outcome { verdict, mean, cells, runs: count, ..empty })
+        let verdict = match (self.make, verdict) {
+            (Make::Host(_), Verdict::Meets) => Verdict::Host,
+            (_, verdict) => verdict,
+        };
+        let outcome = Outcome { verdict, cells, runs: count, ..empty };
+        let means: Vec<f64> = outcome.judged().map(|cell| cell.mean).collect();
+        Ok(Outcome { mean: (!means.is_empty()).then(|| narrows_stats::mean(&means)), ..outcome })
     }
 
     /// CPU time of all its runs of a form, seconds, about; those of the standards, which other laws share, included.
@@ -148,11 +145,11 @@ impl Criterion {
     /// # Errors
     /// A network that is no scenario.
     pub fn seconds(&self, law: &Law, form: Form) -> Result<f64, Error> {
-        let Make::Runs(make) = self.make else { return Ok(0.0) };
+        let (Make::Runs(make) | Make::Host(make)) = self.make else { return Ok(0.0) };
         let seeds = form.pick(SEEDS[0], SEEDS[1], 1);
         let cells = make(law.control(), form);
         let (mut once, mut seconds) = (BTreeSet::new(), 0.0);
-        for (ask, _) in cells.iter().flat_map(|cell| &cell.runs) {
+        for ask in cells.iter().flat_map(Cell::asks) {
             if once.insert(format!("{ask:?}")) {
                 seconds += ask.clone().seeds(seeds).seconds()?;
             }

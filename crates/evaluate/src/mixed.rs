@@ -3,22 +3,25 @@
 use narrows_papers::Form;
 
 use crate::bed::{Bed, Link};
-use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, completion, dropped, goodput, link};
-use crate::single::{KBPS, RTT_MS, SIZES, paths, routes, several, shorts};
+use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, Who, completion, dropped, goodput, link};
+use crate::single::{KBPS, RTT_MS, SIZES, judged, paths, routes, several, shorts};
 
-/// What others lose where the law has so many paths over the link beside so many rivals.
+/// What others lose where the law has so many paths over the link beside so many rivals: goodput, or `all` metrics.
 fn beside(
     law: &str,
     kinds: &[&'static str],
     places: &[(usize, f64)],
     counts: &[usize],
-    metrics: &[Metric],
+    all: bool,
 ) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &kind in kinds {
         for &(rivals, bdp) in places {
             for &count in counts {
-                let bed = Bed::one(Link::new("l", KBPS, RTT_MS, bdp), 15.0, 45.0);
+                let link = Link::new("l", KBPS, RTT_MS, bdp);
+                let delay = Metric::Delay { base_ms: RTT_MS, full_ms: link.full_ms() };
+                let metrics = [Metric::Goodput, Metric::Loss, delay];
+                let bed = Bed::one(link, 15.0, 45.0);
                 let bed = several(bed, count, RTT_MS).tcps(rivals, "rival", "l", kind);
                 let beside = Beside {
                     place: format!("{} beside {rivals}, {bdp} BDP", paths(count)),
@@ -26,16 +29,15 @@ fn beside(
                     routes: routes(count),
                     instead: "l".into(),
                     kind,
+                    flows: 1,
                     start_s: 2.0,
                 };
-                cells.extend(beside.cells(law, metrics));
+                cells.extend(beside.cells(law, &metrics[..if all { 3 } else { 1 }]));
             }
         }
     }
     cells
 }
-
-const ALL: [Metric; 3] = [Metric::Goodput, Metric::Loss, Metric::Delay];
 
 /// One rival and four, at short and long queues.
 fn places(form: Form) -> &'static [(usize, f64)] {
@@ -48,25 +50,19 @@ fn places(form: Form) -> &'static [(usize, f64)] {
 
 /// 5.2.1: beside Reno and CUBIC with one path.
 pub fn one_path(law: &str, form: Form) -> Vec<Cell> {
-    beside(law, form.pick(&STANDARD, &STANDARD, &STANDARD[..1]), places(form), &[1], &ALL)
+    beside(law, form.pick(&STANDARD, &STANDARD, &STANDARD[..1]), places(form), &[1], true)
 }
 
 /// 5.2.1: the same with all of several paths through the link.
 pub fn several_paths(law: &str, form: Form) -> Vec<Cell> {
     let counts = form.pick(&[2, 4][..], &[2][..], &[2][..]);
-    beside(law, form.pick(&STANDARD, &STANDARD, &STANDARD[..1]), places(form), counts, &ALL)
+    beside(law, form.pick(&STANDARD, &STANDARD, &STANDARD[..1]), places(form), counts, true)
 }
 
 /// 5.2.1: beside BBR.
 pub fn deployed(law: &str, form: Form) -> Vec<Cell> {
     let kinds = form.pick(&["bbr", "bbr3"][..], &["bbr", "bbr3"][..], &["bbr3"][..]);
-    beside(
-        law,
-        kinds,
-        form.pick(places(form), &[(1, 1.0)], &[(1, 1.0)]),
-        &[1, 2],
-        &[Metric::Goodput],
-    )
+    beside(law, kinds, form.pick(places(form), &[(1, 1.0)], &[(1, 1.0)]), &[1, 2], false)
 }
 
 /// 5.2: starvation: at short and long queues, and of rivals with five times the RTT.
@@ -86,6 +82,7 @@ pub fn starvation(law: &str, form: Form) -> Vec<Cell> {
                         routes: routes(count),
                         instead: "l".into(),
                         kind,
+                        flows: 1,
                         start_s: 2.0,
                     };
                     cells.extend(beside.cells(law, &[Metric::Goodput]));
@@ -102,17 +99,16 @@ pub fn constant_rate(law: &str, form: Form) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &bdp in queues {
         for count in [1, 2] {
-            let bed = |control: &str| {
-                let bed = Bed::one(Link::new("l", 6_000.0, RTT_MS, bdp), 10.0, 50.0)
-                    .udp("media", "l", 1_000.0, 0.5);
-                match count {
-                    2 if control == law => several(bed, 2, RTT_MS).law_over(&routes(2), 1.0, ""),
-                    _ => bed.law_on("l", 1.0, ""),
-                }
+            let queue = Link::new("l", 6_000.0, RTT_MS, bdp);
+            let full_ms = queue.full_ms();
+            let bed = |who: Who| {
+                let bed = Bed::one(queue.clone(), 10.0, 50.0).udp("media", "l", 1_000.0, 0.5);
+                judged(bed, who, count, RTT_MS)
             };
             let place = |what: &str| format!("{what}, {bdp} BDP, {}", paths(count));
-            cells
-                .push(Cell::most(place("delay"), law, bed, 1.0, |run| link(run, "l").p95_queue_ms));
+            let delay =
+                Cell::most(place("delay"), law, bed, 1.0, |run| link(run, "l").p95_queue_ms);
+            cells.push(delay.at_worst(full_ms));
             cells.push(Cell::most(place("drops"), law, bed, FEW, |run| dropped(run, "l", 6_000.0)));
         }
     }
@@ -125,20 +121,16 @@ pub fn short_and_long(law: &str, _: Form) -> Vec<Cell> {
     let mut cells = Vec::new();
     for kind in STANDARD {
         for count in [1, 2] {
-            let long = |control: &str| {
-                let bed = shorts(bed(), "short", kind);
-                match count {
-                    2 if control == law => several(bed, 2, RTT_MS).law_over(&routes(2), 1.0, ""),
-                    _ => bed.law_on("l", 1.0, ""),
-                }
-            };
+            let long = |who: Who| judged(shorts(bed(), "short", kind), who, count, RTT_MS);
             let place = format!("completion of short {kind} beside a long one of {}", paths(count));
             cells.push(Cell::most(place, law, long, 0.0, |run| completion(run, "short")));
         }
-        let short = |control: &str| {
+        let short = |who: Who| {
             // The judged flow is one of the short ones.
             let file = format!("source.file = {{ size = \"{} B\" }}", SIZES[0]);
-            shorts(bed(), "short", control).tcps(1, "rival", "l", kind).law_on("l", 5.0, &file)
+            shorts(bed(), "short", who.control())
+                .tcps(1, "rival", "l", kind)
+                .law_on("l", 5.0, &file)
         };
         let place = format!("goodput of a long {kind} beside short ones");
         cells.push(Cell::least(place, law, short, |run| goodput(run, "rival")));

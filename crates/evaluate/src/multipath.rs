@@ -1,10 +1,10 @@
 //! RFC 9743, section 7.10: multipath transport.
 
-use narrows_papers::Form;
+use narrows_papers::{Ask, Form};
 
 use crate::bed::{Bed, Link};
-use crate::cell::{Beside, Cell, Metric, STANDARD, against, dropped, goodput, harm, link, own};
-use crate::rule::{less, more};
+use crate::cell::{Beside, Cell, Metric, STANDARD, Who, dropped, goodput, link, own};
+use crate::rule::Better;
 use crate::single::{KBPS, RTT_MS};
 
 /// The link of a path alone.
@@ -58,7 +58,8 @@ fn sharing(law: &str, form: Form, warmup_s: f64, duration_s: f64) -> Vec<Cell> {
         for &kind in kinds {
             let (bed, routes) = pattern(of, count, kind, warmup_s, duration_s);
             let place = format!("{of} of {count} paths");
-            let beside = Beside { place, bed, routes, instead: "l".into(), kind, start_s: 2.0 };
+            let beside =
+                Beside { place, bed, routes, instead: "l".into(), flows: 1, kind, start_s: 2.0 };
             cells.extend(beside.cells(law, &[Metric::Goodput]));
         }
     }
@@ -85,7 +86,8 @@ pub fn coupled_limit(law: &str, form: Form) -> Vec<Cell> {
             Bed::one(policed, 32.0, 40.0).route("l2", "l", RTT_MS).tcps(1, "rival", "l", kind);
         let routes = vec!["l".into(), "l2".into()];
         let place = "a policer over both paths".into();
-        let beside = Beside { place, bed, routes, instead: "l".into(), kind, start_s: 2.0 };
+        let beside =
+            Beside { place, bed, routes, instead: "l".into(), flows: 1, kind, start_s: 2.0 };
         cells.extend(beside.cells(law, &[Metric::Goodput]));
     }
     cells
@@ -109,14 +111,9 @@ pub fn independent(law: &str, form: Form) -> Vec<Cell> {
                 (bed().law_on("l", 2.0, "").ask("cubic"), "cubic".into()),
             ];
             let place = format!("{rivals} of {kind} on the other path, what it has on this one");
-            cells.push(Cell::new(place, runs, |runs| {
-                let paths = &runs[0].connection(crate::bed::LAW).paths;
-                let here: f64 = paths
-                    .iter()
-                    .filter(|path| path.name == "l")
-                    .map(|path| path.goodput_mbps)
-                    .sum();
-                less(here, own(runs[1]).min(own(runs[2])))
+            cells.push(Cell::new(place, runs, Better::More, |run| {
+                let paths = run.connection(crate::bed::LAW).paths.iter();
+                paths.filter(|path| path.name == "l").map(|path| path.goodput_mbps).sum()
             }));
         }
     }
@@ -134,30 +131,48 @@ fn failing(kind: &str, rivals: usize, warmup_s: f64, duration_s: f64) -> Bed {
         .event(SILENT[1], &["link = \"m\"", "up = true"])
 }
 
-/// Fail-over: the first path is silent, the second a backup with a rival: what that loses, against one more flow that
-/// starts then; and how long the connection delivers nothing. Fail-back: what it has when the path is there again.
+/// A connection whose first path falls silent, beside a rival on the second, a backup or in use; and one more flow there
+/// that starts then. Analysed from so many seconds after that on.
+fn failed(law: &str, kind: &str, backup: bool, after_s: f64) -> Vec<(Ask, String)> {
+    let bed = || failing(kind, 1, SILENT[0] + after_s, SILENT[1] - SILENT[0] - after_s);
+    let one_more =
+        |control: &str| (bed().law_on("l", SILENT[0], "").ask(control), control.to_owned());
+    let with_law = bed().law_over(&["m".to_owned(), "l".to_owned()], 1.0, role(backup).1);
+    [(with_law.ask(law), law.to_owned())].into_iter().chain(STANDARD.map(one_more)).collect()
+}
+
+/// Of the second path: in words, and as a field.
+fn role(backup: bool) -> (&'static str, &'static str) {
+    if backup { ("backup", "backup = [\"l\"]") } else { ("both used", "") }
+}
+
+/// Fail-over: what the rival on the second path loses. Fail-back: what the connection has when the first is there again.
 pub fn fail_over(law: &str, form: Form) -> Vec<Cell> {
     let mut cells = Vec::new();
-    let paths = ["m".to_owned(), "l".to_owned()];
     for &kind in form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]) {
-        for (how, fields) in [("backup", "backup = [\"l\"]"), ("both used", "")] {
-            let bed = || failing(kind, 1, SILENT[0] + 2.0, 18.0);
-            let one_more =
-                |control: &str| (bed().law_on("l", SILENT[0], "").ask(control), control.to_owned());
-            let with_law = (bed().law_over(&paths, 1.0, fields).ask(law), law.to_owned());
-            let runs = [with_law].into_iter().chain(STANDARD.map(one_more)).collect();
+        for backup in [true, false] {
+            let (how, fields) = role(backup);
             let place = format!("{how}: what the {kind} rival loses");
-            cells.push(Cell::new(place, runs, |runs| harm(runs, Metric::Goodput, "rival")));
-            let back = |control: &str| {
+            let runs = failed(law, kind, backup, 2.0);
+            cells.push(Cell::new(place, runs, Better::More, |run| goodput(run, "rival")));
+            let back = |_: Who| {
                 let bed = failing(kind, 1, SILENT[1] + 5.0, 20.0).tcps(1, "first", "m", kind);
-                bed.law_over(&paths, 1.0, fields).ask(control)
+                bed.law_over(&["m".to_owned(), "l".to_owned()], 1.0, fields)
             };
-            let runs =
-                [law].into_iter().chain(STANDARD).map(|one| (back(one), one.to_owned())).collect();
             let place = format!("{how}: what it has once the path is back, beside {kind}");
-            cells.push(Cell::new(place, runs, |runs| {
-                less(own(runs[0]), own(runs[1]).min(own(runs[2])))
-            }));
+            cells.push(Cell::least(place, law, back, own));
+        }
+    }
+    cells
+}
+
+/// Fail-over: what the connection itself delivers while the first path is silent, from its first moment on.
+pub fn fail_over_own(law: &str, form: Form) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for &kind in form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]) {
+        for backup in [true, false] {
+            let place = format!("{}: what it has beside {kind}", role(backup).0);
+            cells.push(Cell::new(place, failed(law, kind, backup, 0.0), Better::More, own));
         }
     }
     cells
@@ -200,28 +215,27 @@ pub fn together(law: &str, form: Form) -> Vec<Cell> {
                 .collect::<Vec<_>>()
         };
         let kbps = 4_000.0 * count as f64;
-        cells.push(Cell::new(format!("{count} at once, drops"), runs(), move |runs| {
-            let of = |run| dropped(run, "l", kbps);
-            more(of(runs[0]), runs[1..].iter().map(|run| of(run)).fold(0.0, f64::max), 0.01)
+        let less = Better::Less { floor: 0.01 };
+        cells.push(Cell::new(format!("{count} at once, drops"), runs(), less, move |run| {
+            dropped(run, "l", kbps)
         }));
-        cells.push(Cell::new(format!("{count} at once, what rivals lose"), runs(), |runs| {
-            harm(runs, Metric::Goodput, "rival")
-        }));
+        let place = format!("{count} at once, what rivals lose");
+        cells.push(Cell::new(place, runs(), Better::More, |run| goodput(run, "rival")));
     }
     cells
 }
 
-/// Synchronised control: many connections of two paths through one link: drops, use and queue against as many TCPs.
+/// Synchronised control: many connections of two paths through one link: drops, use and shares against as many TCPs.
 pub fn synchronised(law: &str, form: Form) -> Vec<Cell> {
     let counts = form.pick(&[4, 16, 64][..], &[8][..], &[4][..]);
     let paths = ["l".to_owned(), "l2".to_owned()];
     let mut cells = Vec::new();
     for &count in counts {
         let kbps = 4_000.0 * count as f64;
-        let bed = |control: &str| {
+        let bed = |who: Who| {
             let bed =
                 Bed::one(Link::new("l", kbps, RTT_MS, 1.0), 32.0, 30.0).route("l2", "l", RTT_MS);
-            if control != law {
+            if let Who::Standard(control) = who {
                 return bed.tcps(count - 1, "other", "l", control).law_on("l", 1.0, "");
             }
             let bed = (1..count).fold(bed, |bed, number| {
@@ -240,9 +254,8 @@ pub fn synchronised(law: &str, form: Form) -> Vec<Cell> {
         cells.push(Cell::least(place("use of the link"), law, bed, |run| {
             link(run, "l").utilization
         }));
-        let fair = |run: &narrows_papers::Kept| crate::cell::jain(run, "other");
-        cells.push(Cell::new(place("Jain's index"), against(law, bed), move |runs| {
-            less(fair(runs[0]), fair(runs[1]).min(fair(runs[2])))
+        cells.push(Cell::least(place("Jain's index"), law, bed, |run| {
+            crate::cell::jain(run, "other")
         }));
     }
     cells
@@ -262,10 +275,7 @@ pub fn elsewhere(law: &str, form: Form) -> Vec<Cell> {
             let with_law = (with_law.law_over(&routes, 2.0, "").ask(law), law.to_owned());
             let runs = [with_law].into_iter().chain(STANDARD.map(one_more)).collect();
             let place = format!("{of} of {count} paths share, {kind} on another link");
-            cells.push(Cell::new(place, runs, |runs| {
-                let least = runs[1..].iter().map(|run| goodput(run, "apart1-"));
-                less(goodput(runs[0], "apart1-"), least.fold(f64::INFINITY, f64::min))
-            }));
+            cells.push(Cell::new(place, runs, Better::More, |run| goodput(run, "apart1-")));
         }
     }
     cells

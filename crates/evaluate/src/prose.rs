@@ -28,6 +28,10 @@ impl Law {
                 "expected a law that the simulator runs, see `narrows list laws`",
             ));
         };
+        if control.system().is_some() {
+            let message = format!("sets a scenario's parameters; expected {ours}");
+            return Err(Error::input(name, message));
+        }
         let loaded = user::loaded().filter(|loaded| loaded.name() == ours.law.name());
         let header = match loaded {
             Some(loaded) => {
@@ -89,6 +93,17 @@ mod tests {
         assert_eq!(paragraph(header, "8"), None);
         assert_eq!(paragraph(header, "3.2"), None);
         assert_eq!(paragraph("/* BCP 133, 8: no\x1bthing */", "8").as_deref(), Some("no thing"));
+    }
+
+    #[test]
+    fn our_laws_answer_every_question() {
+        let asked = crate::CATALOGUE.iter().filter(|one| matches!(one.make, crate::Make::Prose));
+        for criterion in asked {
+            for name in ["greno", "gcubic+xcorr"] {
+                let law = Law::new(name).unwrap();
+                assert!(law.says(criterion.section).is_some(), "{name}, {}", criterion.section);
+            }
+        }
     }
 
     #[test]

@@ -1,16 +1,19 @@
-//! The rule of verdicts, the same for all criteria and fixed before any run.
+//! The rule of verdicts, the same for all criteria.
 //!
-//! A criterion has cells: places where a figure is measured, greater is worse, that has a limit. Each cell has a value
-//! for each seed. A criterion
-//! - *falls short* if in a cell the mean is above the limit by more than its one-sided interval at 1 - 0.05 / cells
-//!   (Student's t; Bonferroni's correction for the number of cells of the criterion), or if a run fails;
-//! - *meets* if no cell's mean is above the limit and the mean over the cells, by seed, is below it by its 95 %
-//!   interval;
-//! - else *cannot be told*.
+//! A criterion has cells: places where a figure is measured of the law and of the standards, seed by seed, with a limit
+//! to *harm* (Ware et al., HotNets 2019): the share by which the law's is worse. The standard that is worse by its mean
+//! over the seeds is the yardstick, and harm is of the two means. Where more is better, harm 1 - y / x is at most L if
+//! (1 - L) x - y is at most 0, and where less is, 1 - x / y, if (1 - L) y - x is: the rule asks Student's t of these
+//! differences, pair by pair of seeds, which a noisy figure does not bias. A criterion
+//! - *falls short* if in a cell harm is above the limit at a confidence of 1 - 0.05 / cells (Bonferroni's correction for
+//!   the number of cells), or if the law ends a run;
+//! - *meets* if in every cell harm is at most the limit at 95 % (of all cells at once: no correction is needed);
+//! - else, and from fewer than five seeds, *cannot be told*.
+//!
+//! A cell in which the standard is so near the worst possible that no law can be above the limit is not judged.
 
 use std::fmt;
 
-use narrows_papers::figures::Interval;
 use narrows_stats::{mean, one_sided};
 use serde::Serialize;
 
@@ -20,6 +23,8 @@ use serde::Serialize;
 pub enum Verdict {
     /// It is met.
     Meets,
+    /// It is met by the host, which no law can change.
+    Host,
     /// It is not met.
     FallsShort,
     /// The runs decide nothing.
@@ -33,8 +38,9 @@ pub enum Verdict {
 }
 
 /// All of them.
-pub const VERDICTS: [Verdict; 6] = [
+pub const VERDICTS: [Verdict; 7] = [
     Verdict::Meets,
+    Verdict::Host,
     Verdict::FallsShort,
     Verdict::CannotBeTold,
     Verdict::Answered,
@@ -46,12 +52,11 @@ impl Verdict {
     /// What it means, a line.
     pub fn about(self) -> &'static str {
         match self {
-            Verdict::Meets => {
-                "no cell is above the limit, and the mean is below it by its interval"
-            }
+            Verdict::Meets => "every cell is at most the limit, with its interval",
             Verdict::FallsShort => {
                 "a cell is above the limit by its interval, corrected for the number of cells"
             }
+            Verdict::Host => "the host does so, whatever the law does",
             Verdict::CannotBeTold => "the intervals decide nothing; more seeds may",
             Verdict::Answered => "prose: the law's header answers",
             Verdict::Missing => "prose: the law's header does not answer",
@@ -64,6 +69,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Verdict::Meets => "meets",
+            Verdict::Host => "the host's",
             Verdict::FallsShort => "falls short",
             Verdict::CannotBeTold => "cannot be told",
             Verdict::Answered => "answered",
@@ -73,116 +79,266 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The chance that a criterion which is met everywhere falls short.
+/// The chance that a criterion which is met everywhere falls short, and that a cell above the limit meets.
 const CHANCE: f64 = 0.05;
+/// Fewer seeds tell nothing: a few equal values are no certainty.
+pub const LEAST_SEEDS: usize = 5;
 
-/// A cell's values, one for each seed.
+/// Which figures are better.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Better {
+    /// Those that are more, as goodput.
+    More,
+    /// Those that are less, as delay; what is below `floor` does not count.
+    Less {
+        /// In the figure's unit.
+        floor: f64,
+    },
+}
+
+/// The figures of a cell, by seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figures {
+    place: String,
+    better: Better,
+    law: Vec<f64>,
+    standard: Vec<f64>,
+    against: String,
+    /// Is harm above the limit possible?
+    judged: bool,
+}
+
+impl Figures {
+    /// Those of the law, and of each standard with its name. `worst` is the worst that the figure can be there, if there
+    /// is such a bound. A figure that is no number is the worst.
+    pub fn new(
+        place: &str,
+        better: Better,
+        worst: Option<f64>,
+        law: Vec<f64>,
+        standards: Vec<(String, Vec<f64>)>,
+        limit: f64,
+    ) -> Figures {
+        let bound = worst.unwrap_or(match better {
+            Better::More => 0.0,
+            Better::Less { .. } => f64::INFINITY,
+        });
+        let number = |value: f64| if value.is_finite() { value } else { bound };
+        let law = law.into_iter().map(number).collect();
+        let worse = |one: &f64, other: &f64| match better {
+            Better::More => other.total_cmp(one),
+            Better::Less { .. } => one.total_cmp(other),
+        };
+        let finite = standards.into_iter().filter(|(_, of)| of.iter().all(|one| one.is_finite()));
+        let yardstick = finite.max_by(|(_, a), (_, b)| worse(&mean(a), &mean(b)));
+        let (against, mut standard) = yardstick.unwrap_or_default();
+        let level = mean(&standard);
+        let most = match better {
+            Better::More => (level > 0.0).then(|| 1.0 - bound / level),
+            Better::Less { floor } => {
+                if level < floor {
+                    standard.fill(floor);
+                }
+                let level = level.max(floor);
+                (level > 0.0 || bound > 0.0).then(|| 1.0 - level / bound)
+            }
+        };
+        let judged = !standard.is_empty() && most.is_some_and(|most| most > limit);
+        Figures { place: place.into(), better, law, standard, against, judged }
+    }
+
+    /// Harm in one of so many cells that are judged.
+    fn found(self, limit: f64, cells: usize) -> Found {
+        let share = 1.0 - limit;
+        let (x, y) = (mean(&self.standard), mean(&self.law));
+        let pairs = self.law.iter().zip(&self.standard);
+        let (above, unit): (Vec<f64>, f64) = match self.better {
+            Better::More => (pairs.map(|(y, x)| share * x - y).collect(), x),
+            Better::Less { floor } if x <= floor && y <= floor => {
+                (vec![-limit; self.law.len()], 1.0)
+            }
+            Better::Less { floor } => (pairs.map(|(y, x)| share * y - x).collect(), y.max(floor)),
+        };
+        // A gain is at most that of doing twice as well, as a cell's mean is for people.
+        let harm = |above: f64| if unit > 0.0 { (limit + above / unit).max(-1.0) } else { 0.0 };
+        let [middle, low, high] = if unit.is_finite() {
+            let by = |confidence: f64| {
+                one_sided(&above, confidence).filter(|_| above.len() >= LEAST_SEEDS)
+            };
+            let above_by = mean(&above);
+            let low = by(1.0 - CHANCE / cells.max(1) as f64).map(|half| harm(above_by - half));
+            [Some(harm(above_by)), low, by(1.0 - CHANCE).map(|half| harm(above_by + half))]
+        } else {
+            [Some(1.0); 3]
+        };
+        let Figures { place, law, standard, against, judged, .. } = self;
+        let [low, high] = [low, high].map(|bound| bound.filter(|_| judged));
+        Found { place, mean: middle.unwrap_or(1.0), low, high, judged, against, law, standard }
+    }
+}
+
+/// Harm in a cell.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Found {
     /// Where, in a few words.
     pub place: String,
-    /// Mean over the seeds.
+    /// Harm of the means over the seeds, -1 at least.
     pub mean: f64,
-    /// By how much the mean may be too high, at the corrected confidence; none from one seed.
-    pub half: Option<f64>,
-    /// By seed.
-    pub values: Vec<f64>,
+    /// Harm is surely more, at the corrected confidence; none from fewer than [`LEAST_SEEDS`].
+    pub low: Option<f64>,
+    /// Harm is surely less, at 95 %; the same.
+    pub high: Option<f64>,
+    /// False if no law can be above the limit there.
+    pub judged: bool,
+    /// The standard that is the yardstick.
+    pub against: String,
+    /// The law's figure, by seed.
+    pub law: Vec<f64>,
+    /// The standard's, by seed.
+    pub standard: Vec<f64>,
 }
 
-impl Found {
-    /// The values of one of so many cells.
-    pub fn new(place: &str, values: Vec<f64>, cells: usize) -> Found {
-        let half = one_sided(&values, 1.0 - CHANCE / cells.max(1) as f64);
-        Found { place: place.into(), mean: mean(&values), half, values }
-    }
-
-    /// Is it above the limit by its interval?
-    fn beyond(&self, limit: f64) -> bool {
-        self.half.is_some_and(|half| self.mean - half > limit)
-    }
-}
-
-/// The verdict on cells with a limit, and the interval of their mean by seed.
-pub fn judged(cells: &[Found], limit: f64) -> (Verdict, Option<Interval>) {
-    let seeds = cells.iter().map(|cell| cell.values.len()).min().unwrap_or(0);
-    let by_seed: Vec<f64> = (0..seeds)
-        .map(|seed| mean(&cells.iter().map(|cell| cell.values[seed]).collect::<Vec<_>>()))
-        .collect();
-    let pooled = Interval::of(&by_seed);
-    let below = |found: Interval| found.bounds().is_some_and(|(mean, half)| mean + half <= limit);
-    let verdict = if cells.iter().any(|cell| cell.beyond(limit)) {
+/// The verdict on cells with a limit, and harm in each.
+pub fn judged(cells: Vec<Figures>, limit: f64) -> (Verdict, Vec<Found>) {
+    let count = cells.iter().filter(|cell| cell.judged).count();
+    let found: Vec<Found> = cells.into_iter().map(|cell| cell.found(limit, count)).collect();
+    let mut asked = found.iter().filter(|cell| cell.judged);
+    let verdict = if asked.clone().any(|cell| cell.low.is_some_and(|low| low > limit)) {
         Verdict::FallsShort
-    } else if cells.iter().all(|cell| cell.mean <= limit) && pooled.is_some_and(below) {
+    } else if count > 0 && asked.all(|cell| cell.high.is_some_and(|high| high <= limit)) {
         Verdict::Meets
     } else {
         Verdict::CannotBeTold
     };
-    (verdict, pooled)
-}
-
-/// How much less this is than that, as a share of that: harm where more is better (Ware et al., HotNets 2019). At most
-/// 1, a gain at most -1; nothing where there was nothing to lose.
-pub fn less(this: f64, that: f64) -> f64 {
-    if that > 0.0 { ((that - this) / that).max(-1.0) } else { 0.0 }
-}
-
-/// How much more this is than that, as a share of this: harm where less is better (the same). What both have below
-/// `floor` does not count.
-pub fn more(this: f64, that: f64, floor: f64) -> f64 {
-    let (this, that) = (this.max(floor), that.max(floor));
-    if this > 0.0 { ((this - that) / this).max(-1.0) } else { 0.0 }
+    (verdict, found)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn cells(of: &[&[f64]]) -> Vec<Found> {
-        of.iter().map(|values| Found::new("", values.to_vec(), of.len())).collect()
+    const LIMIT: f64 = 0.2;
+
+    fn cell(better: Better, law: &[f64], standards: &[&[f64]]) -> Figures {
+        let standards = standards.iter().enumerate();
+        let standards = standards.map(|(at, of)| (format!("s{at}"), of.to_vec())).collect();
+        Figures::new("", better, None, law.to_vec(), standards, LIMIT)
     }
+
+    /// Goodput against one of 1 in each run.
+    fn share(law: &[f64]) -> Figures {
+        cell(Better::More, law, &[&vec![1.0; law.len()]])
+    }
+
+    fn verdict(cells: Vec<Figures>) -> Verdict {
+        judged(cells, LIMIT).0
+    }
+
+    const GOOD: [f64; 5] = [0.99, 0.98, 0.97, 1.0, 1.01];
 
     #[test]
     fn one_cell_above_the_limit_falls_short() {
-        let good = [0.01, 0.02, 0.03];
-        let of = |bad: &[f64]| judged(&cells(&[&good, &good, bad]), 0.2).0;
-        assert_eq!(of(&[0.1, 0.1, 0.1]), Verdict::Meets);
-        assert_eq!(of(&[0.5, 0.5, 0.5]), Verdict::FallsShort);
-        // Its mean is above the limit, but not by its interval: nothing is told, however good the others are.
-        assert_eq!(of(&[0.1, 0.3, 0.3]), Verdict::CannotBeTold);
+        let of = |bad: &[f64]| verdict(vec![share(&GOOD), share(&GOOD), share(bad)]);
+        assert_eq!(of(&[0.9; 5]), Verdict::Meets);
+        assert_eq!(of(&[0.5; 5]), Verdict::FallsShort);
+        // Harm is above the limit, but not by its interval.
+        assert_eq!(of(&[0.9, 0.7, 0.7, 0.9, 0.7]), Verdict::CannotBeTold);
     }
 
     #[test]
-    fn more_cells_need_a_wider_interval() {
-        let bad: &[f64] = &[0.4, 0.5, 0.6];
-        let good: &[f64] = &[0.0, 0.0, 0.0];
-        assert_eq!(judged(&cells(&[bad]), 0.2).0, Verdict::FallsShort);
+    fn no_gain_pays_for_harm_elsewhere() {
+        let doubtful = share(&[0.95, 0.66, 0.95, 0.66, 0.9]);
+        let gain = share(&[2.0; 5]);
+        let of = verdict(vec![doubtful, gain.clone(), gain.clone(), gain]);
+        assert_eq!(of, Verdict::CannotBeTold);
+    }
+
+    #[test]
+    fn more_cells_need_a_wider_interval_to_fall_short() {
+        let bad = share(&[0.6, 0.5, 0.7, 0.4, 0.75]);
+        assert_eq!(verdict(vec![bad.clone()]), Verdict::FallsShort);
+        let many = [vec![bad], vec![share(&GOOD); 39]].concat();
+        assert_eq!(verdict(many), Verdict::CannotBeTold);
+    }
+
+    #[test]
+    fn few_seeds_tell_nothing() {
+        for seeds in 1..LEAST_SEEDS {
+            for value in [0.0, 1.0] {
+                let found = verdict(vec![share(&vec![value; seeds])]);
+                assert_eq!(found, Verdict::CannotBeTold, "{seeds} of {value}");
+            }
+        }
+        assert_eq!(verdict(vec![]), Verdict::CannotBeTold);
+    }
+
+    /// The worse of noisy standards is chosen once: a law that is one of them has no gain by it, and harm is not hidden.
+    #[test]
+    fn noise_hides_no_harm() {
+        // The same values in three orders: of a coefficient of variation of 0.3.
+        let noise: Vec<f64> =
+            (0..40).map(|at| 1.0 + 0.42 * libm::sin(2.4 * f64::from(at))).collect();
+        let turned = |by: usize| [&noise[by..], &noise[..by]].concat();
+        let of = |law: Vec<f64>| {
+            let (verdict, found) =
+                judged(vec![cell(Better::More, &law, &[&turned(7), &turned(19)])], LIMIT);
+            (verdict, found[0].mean)
+        };
+        let (same, harm) = of(noise.clone());
+        assert!(same == Verdict::Meets && harm.abs() < 1e-9, "{same} {harm}");
+        let (worse, harm) = of(noise.iter().map(|one| 0.6 * one).collect());
+        assert!(worse == Verdict::FallsShort && (harm - 0.4).abs() < 1e-9, "{worse} {harm}");
+    }
+
+    #[test]
+    fn the_worse_standard_is_the_yardstick() {
+        let less = Better::Less { floor: 0.1 };
+        let harm = |figures: Figures| {
+            let found = judged(vec![figures], LIMIT).1.remove(0);
+            (libm::round(1000.0 * found.mean) / 1000.0, found.against)
+        };
         assert_eq!(
-            judged(&cells(&[&[bad][..], &[good; 19][..]].concat()), 0.2).0,
+            harm(cell(Better::More, &[4.0; 5], &[&[5.0; 5], &[6.0; 5]])),
+            (0.2, "s0".into())
+        );
+        assert_eq!(
+            harm(cell(Better::More, &[9.0; 5], &[&[3.0; 5], &[2.0; 5]])),
+            (-1.0, "s1".into())
+        );
+        assert_eq!(harm(cell(less, &[5.0; 5], &[&[3.0; 5], &[4.0; 5]])), (0.2, "s1".into()));
+        assert_eq!(harm(cell(less, &[2.0; 5], &[&[1.0; 5], &[0.5; 5]])), (0.5, "s0".into()));
+        // Below the floor nothing counts.
+        assert_eq!(harm(cell(less, &[0.09; 5], &[&[0.0; 5]])).0, 0.0);
+        assert_eq!(harm(cell(less, &[0.2; 5], &[&[0.0; 5]])).0, 0.5);
+    }
+
+    #[test]
+    fn a_figure_that_is_no_number_is_the_worst() {
+        assert_eq!(verdict(vec![share(&[f64::NAN; 5])]), Verdict::FallsShort);
+        let less = Better::Less { floor: 0.0 };
+        assert_eq!(verdict(vec![cell(less, &[f64::NAN; 5], &[&[1.0; 5]])]), Verdict::FallsShort);
+    }
+
+    #[test]
+    fn where_the_standard_is_near_the_worst_nothing_is_judged() {
+        let full = |level: f64| {
+            let less = Better::Less { floor: 1.0 };
+            Figures::new(
+                "",
+                less,
+                Some(40.0),
+                vec![40.0; 5],
+                vec![("reno".into(), vec![level; 5])],
+                LIMIT,
+            )
+        };
+        assert_eq!(verdict(vec![full(35.0)]), Verdict::CannotBeTold);
+        assert_eq!(verdict(vec![full(35.0), share(&GOOD)]), Verdict::Meets);
+        assert_eq!(verdict(vec![full(30.0), share(&GOOD)]), Verdict::FallsShort);
+        // Nothing to lose.
+        assert_eq!(
+            verdict(vec![cell(Better::More, &[0.0; 5], &[&[0.0; 5]])]),
             Verdict::CannotBeTold
         );
-    }
-
-    #[test]
-    fn one_seed_tells_nothing() {
-        assert_eq!(judged(&cells(&[&[9.0]]), 0.2).0, Verdict::CannotBeTold);
-        assert_eq!(judged(&cells(&[&[0.0]]), 0.2).0, Verdict::CannotBeTold);
-        assert_eq!(judged(&[], 0.2).0, Verdict::CannotBeTold);
-    }
-
-    #[test]
-    fn the_mean_over_cells_must_be_below_the_limit_by_its_interval() {
-        assert_eq!(judged(&cells(&[&[0.05, 0.15, 0.25]]), 0.2).0, Verdict::CannotBeTold);
-        assert_eq!(judged(&cells(&[&[0.14, 0.15, 0.16]]), 0.2).0, Verdict::Meets);
-    }
-
-    #[test]
-    fn harm_is_a_share_of_the_better() {
-        assert_eq!(less(4.0, 5.0), 0.2);
-        assert_eq!(less(0.0, 5.0), 1.0);
-        assert_eq!(less(50.0, 5.0), -1.0);
-        assert_eq!(less(1.0, 0.0), 0.0);
-        assert_eq!(more(5.0, 4.0, 0.0), 0.2);
-        assert_eq!(more(0.1, 0.001, 0.2), 0.0);
-        assert_eq!(more(0.001, 5.0, 0.0), -1.0);
     }
 }

@@ -1,7 +1,6 @@
 //! Outcomes as tables and as a page for a browser.
 
 use narrows_papers::Grid;
-use narrows_papers::figures::{Interval, rounded};
 use narrows_report::{Fact, Page, Part, Section, Table, Tile};
 
 use crate::catalogue::{CATALOGUE, Keyword, Make};
@@ -45,14 +44,14 @@ impl Tables {
                     Some(worst) => [worst.place.clone(), value(worst)],
                     None => [outcome.line.clone(), String::new()],
                 };
-                let above = outcome.cells.iter().filter(|cell| cell.mean > outcome.limit).count();
+                let above = outcome.judged().filter(|cell| cell.mean > outcome.limit).count();
                 short.row([
                     format!("`{}`", law.control()),
                     outcome.criterion.clone(),
                     place,
                     figure,
                     outcome.limit.to_string(),
-                    format!("{above} of {}", outcome.cells.len()),
+                    format!("{above} of {}", outcome.judged().count()),
                 ]);
             }
         }
@@ -60,9 +59,23 @@ impl Tables {
     }
 }
 
-/// A cell's figure with its one-sided interval.
+/// Harm in a cell, and from where to where it surely is: each bound one-sided, the first at the corrected confidence.
 fn value(cell: &Found) -> String {
-    rounded(Some(Interval { mean: cell.mean, half: cell.half }), 2)
+    match (cell.low, cell.high) {
+        (Some(low), Some(high)) => {
+            format!("{} ({} to {})", digits(cell.mean), digits(low), digits(high))
+        }
+        _ => digits(cell.mean),
+    }
+}
+
+/// Two digits, without a minus before a zero.
+fn digits(harm: f64) -> String {
+    format!("{:.2}", libm::round(100.0 * harm) / 100.0 + 0.0)
+}
+
+fn mean(outcome: &Outcome) -> String {
+    outcome.mean.map_or_else(|| "-".into(), digits)
 }
 
 /// The catalogue as a table, `criteria` of [`PAGE`].
@@ -77,7 +90,7 @@ pub fn catalogue() -> Grid {
     ]);
     for criterion in CATALOGUE {
         let limit = match criterion.make {
-            Make::Runs(_) => criterion.limit.to_string(),
+            Make::Runs(_) | Make::Host(_) => criterion.limit.to_string(),
             _ => "-".into(),
         };
         let Criterion { heading, keyword, runs, figure, .. } = criterion;
@@ -106,7 +119,7 @@ fn grid(outcomes: &[Outcome]) -> Grid {
             outcome.criterion.clone(),
             outcome.keyword.to_string(),
             outcome.verdict.to_string(),
-            rounded(outcome.mean, 2),
+            mean(outcome),
             limit,
             worst,
         ]);
@@ -155,7 +168,7 @@ pub fn page(laws: &[(Law, Vec<Outcome>)], command: String, facts: Vec<Fact>) -> 
     };
     Page {
         title: format!("{}: BCP 133", names.join(", ")),
-        lead: "What RFC 9743 asks of a congestion control, run and judged. A figure is what somebody loses more beside the law than beside one more flow of Reno or CUBIC in the same place, as a share; verdicts are by intervals over the seeds, corrected for the number of cells.".into(),
+        lead: "What RFC 9743 asks of a congestion control, run and judged. A figure is what somebody loses more beside the law than beside one more flow of Reno or CUBIC in the same place, as a share; verdicts are by intervals over the seeds, in every cell. A cell is not judged where the standard is so near the worst possible that no law can be above the limit.".into(),
         command,
         facts,
         tiles: VERDICTS.map(tile).to_vec(),
@@ -167,16 +180,17 @@ pub fn page(laws: &[(Law, Vec<Outcome>)], command: String, facts: Vec<Fact>) -> 
 /// A verdict with a sign before it, which a glance finds in a table.
 fn signed(verdict: Verdict) -> String {
     let sign = match verdict {
-        Verdict::Meets | Verdict::Answered => '✓',
-        Verdict::FallsShort | Verdict::Missing => '▼',
+        Verdict::Meets => '✓',
+        Verdict::FallsShort => '▼',
         Verdict::CannotBeTold => '?',
-        Verdict::NotRun => '–',
+        // Nobody reads prose here, and a question may not be for this law.
+        Verdict::Host | Verdict::Answered | Verdict::Missing | Verdict::NotRun => '–',
     };
     format!("{sign} {verdict}")
 }
 
 fn verdicts(outcomes: &[Outcome]) -> Part {
-    let heads = ["criterion", "section", "keyword", "verdict", "worst cell", "mean", "limit"];
+    let heads = ["criterion", "section", "keyword", "verdict", "mean", "limit", "worst cell"];
     let line = |outcome: &Outcome| {
         let worst = outcome.worst().map_or_else(
             || outcome.line.clone(),
@@ -188,16 +202,16 @@ fn verdicts(outcomes: &[Outcome]) -> Part {
             outcome.heading.into(),
             outcome.keyword.to_string(),
             signed(outcome.verdict),
-            worst,
-            rounded(outcome.mean, 2),
+            mean(outcome),
             limit,
+            worst,
         ]
     };
     Part::Table(Table {
         title: "Criteria".into(),
-        about: "The mean is over the cells of a criterion; the worst cell stands with its one-sided interval.".into(),
+        about: "The mean is over the cells of a criterion; the worst cell stands with where its harm surely is, each bound one-sided: the first is corrected for the number of cells, the second at 95 %.".into(),
         heads: heads.map(|head| (head.to_owned(), String::new())).to_vec(),
-        left: 5,
+        left: heads.len(),
         lines: outcomes.iter().map(line).collect(),
     })
 }
@@ -207,13 +221,22 @@ fn cells(outcome: &Outcome) -> Option<Part> {
     let criterion = CATALOGUE.iter().find(|one| one.id() == outcome.criterion)?;
     (!outcome.cells.is_empty()).then(|| {
         let line = |cell: &Found| {
-            let interval = cell.half.map_or_else(|| "-".into(), |half| format!("{half:.3}"));
-            vec![cell.place.clone(), format!("{:.3}", cell.mean), interval]
+            let bound = |bound: Option<f64>| bound.map_or_else(|| "-".into(), digits);
+            let by = if cell.judged { cell.against.as_str() } else { "not judged" };
+            vec![
+                cell.place.clone(),
+                digits(cell.mean),
+                bound(cell.low),
+                bound(cell.high),
+                by.to_owned(),
+            ]
         };
         Part::Table(Table {
             title: outcome.criterion.clone(),
             about: format!("{}. {}; at most {}.", criterion.runs, outcome.figure, outcome.limit),
-            heads: ["cell", "mean", "±"].map(|head| (head.to_owned(), String::new())).to_vec(),
+            heads: ["cell", "harm", "surely above", "surely below", "against"]
+                .map(|head| (head.to_owned(), String::new()))
+                .to_vec(),
             left: 1,
             lines: outcome.cells.iter().map(line).collect(),
         })

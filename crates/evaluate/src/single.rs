@@ -3,15 +3,17 @@
 use narrows_papers::Form;
 
 use crate::bed::{Bed, Link};
-use crate::cell::{Cell, FEW, completion, dropped, goodput, jain, link, offered, own};
-use crate::rule::less;
+use crate::cell::{
+    Cell, FEW, STANDARD, Who, completion, dropped, goodput, jain, link, offered, own,
+};
+use crate::rule::Better;
 
 /// The link of most criteria: 20 Mbit/s, 40 ms.
 pub const KBPS: f64 = 20_000.0;
 /// Its base RTT, ms.
 pub const RTT_MS: f64 = 40.0;
 
-/// A file's worth of packets into nothing: RFC 6298's timeouts, doubled from 200 ms on, send eight in a minute.
+/// Packets into nothing that do not count: RFC 6298's timeouts, doubled from 200 ms on, send eight in a minute.
 const BACKED_OFF: f64 = 8.0;
 
 /// Sizes of files on web servers, bytes: the quantiles (i + 0.5) / 20 of Barford and Crovella, SIGMETRICS 1998, table 1: 93 % lognormal
@@ -37,8 +39,9 @@ pub fn paths(count: usize) -> String {
 }
 
 /// The judged flow over so many paths of the link `l`; under a standard it is one flow.
-fn judged(bed: Bed, control: &str, law: &str, count: usize, rtt_ms: f64) -> Bed {
-    if count == 1 || control != law {
+pub fn judged(bed: Bed, who: Who, count: usize, rtt_ms: f64) -> Bed {
+    let count = who.paths(count);
+    if count == 1 {
         return bed.law_on("l", 1.0, "");
     }
     several(bed, count, rtt_ms).law_over(&routes(count), 1.0, "")
@@ -49,7 +52,7 @@ pub fn loss(law: &str, form: Form) -> Vec<Cell> {
     let shares = form.pick(&[10, 20, 30, 40, 50][..], &[10, 30, 50][..], &[50][..]);
     let cell = |share: &i32| {
         let lossy = Link::new("l", 10_000.0, RTT_MS, 1.0).with(&format!("loss = \"{share} %\""));
-        let bed = move |_: &str| Bed::one(lossy.clone(), 5.0, 60.0).law_on("l", 1.0, "");
+        let bed = move |_: Who| Bed::one(lossy.clone(), 5.0, 60.0).law_on("l", 1.0, "");
         Cell::most(format!("{share} % lost"), law, bed, 0.0, |run| offered(run, "l", 10_000.0))
     };
     shares.iter().map(cell).collect()
@@ -57,8 +60,8 @@ pub fn loss(law: &str, form: Form) -> Vec<Cell> {
 
 /// 5.1.1 and 5.2: from 20 s on nothing passes, or nothing returns; counted from a second later on, for a minute.
 fn silent(law: &str, name: &str, count: usize, event: &str) -> Cell {
-    let bed = |control: &str| {
-        let count = if control == law { count } else { 1 };
+    let bed = |who: Who| {
+        let count = who.paths(count);
         let links: Vec<String> = (1..=count).map(|path| format!("l{path}")).collect();
         let mut bed = Bed::new(21.0, 60.0);
         for name in &links {
@@ -68,15 +71,10 @@ fn silent(law: &str, name: &str, count: usize, event: &str) -> Cell {
         }
         if count == 1 { bed.law_on("l1", 1.0, "") } else { bed.law_over(&links, 1.0, "") }
     };
-    let place = format!("{name}, {}", paths(count));
-    let runs = crate::cell::against(law, bed);
-    Cell::new(place, runs, move |runs| {
-        let each = |run: &narrows_papers::Kept, links: usize| {
-            let all = (1..=links).map(|path| offered(run, &format!("l{path}"), 10_000.0));
-            all.sum::<f64>() / links as f64
-        };
-        let standard = runs[1..].iter().map(|run| each(run, 1)).fold(0.0, f64::max);
-        crate::rule::more(each(runs[0], count), standard, BACKED_OFF)
+    Cell::most(format!("{name}, {}", paths(count)), law, bed, BACKED_OFF, |run| {
+        let links = run.summary.links.iter().filter(|link| !link.name.ends_with("-back"));
+        let each: Vec<f64> = links.map(|link| offered(run, &link.name, 10_000.0)).collect();
+        narrows_stats::mean(&each)
     })
 }
 
@@ -91,8 +89,9 @@ pub fn feedback(law: &str, _: Form) -> Vec<Cell> {
 }
 
 /// So many flows of one control: the judged one and `other..`; connections of several paths under the law.
-fn crowd(bed: Bed, control: &str, law: &str, flows: usize, count: usize, rtt_ms: f64) -> Bed {
-    if count == 1 || control != law {
+fn crowd(bed: Bed, who: Who, flows: usize, count: usize, rtt_ms: f64) -> Bed {
+    let (count, control) = (who.paths(count), who.control());
+    if count == 1 {
         return bed.tcps(flows - 1, "other", "l", control).law_on("l", 1.0, "");
     }
     let bed = several(bed, count, rtt_ms).law_over(&routes(count), 1.0, "");
@@ -106,9 +105,9 @@ fn crowd(bed: Bed, control: &str, law: &str, flows: usize, count: usize, rtt_ms:
 pub fn thin_crowd(law: &str, form: Form) -> Vec<Cell> {
     let flows = form.pick(&[10, 30, 60][..], &[10, 30][..], &[10][..]);
     let cell = |&flows: &usize| {
-        let bed = |control: &str| {
+        let bed = |who: Who| {
             let bed = Bed::one(Link::new("l", 1_000.0, 100.0, 1.0), 10.0, 60.0);
-            crowd(bed, control, law, flows, 1, 100.0)
+            crowd(bed, who, flows, 1, 100.0)
         };
         let place = format!("{flows} flows on 1 Mbit/s");
         Cell::most(place, law, bed, FEW, |run| dropped(run, "l", 1_000.0))
@@ -118,17 +117,22 @@ pub fn thin_crowd(law: &str, form: Form) -> Vec<Cell> {
 
 /// 5.1.2: the mean queue.
 pub fn bufferbloat(law: &str, form: Form) -> Vec<Cell> {
-    let queues =
-        form.pick(&[0.5, 1.0, 2.0, 5.0, 10.0, 20.0][..], &[0.5, 2.0, 20.0][..], &[1.0][..]);
+    let queues = form.pick(
+        &[0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0][..],
+        &[0.25, 0.5, 2.0, 20.0][..],
+        &[1.0][..],
+    );
     let mut cells = Vec::new();
     for &bdp in queues {
         for count in [1, 2] {
-            let bed = |control: &str| {
+            let bed = |who: Who| {
                 let bed = Bed::one(Link::new("l", 10_000.0, RTT_MS, bdp), 20.0, 60.0);
-                judged(bed, control, law, count, RTT_MS)
+                judged(bed, who, count, RTT_MS)
             };
             let place = format!("{bdp} BDP, {}", paths(count));
-            cells.push(Cell::most(place, law, bed, 1.0, |run| link(run, "l").mean_queue_ms));
+            let full_ms = Link::new("l", 10_000.0, RTT_MS, bdp).full_ms();
+            let cell = Cell::most(place, law, bed, 1.0, |run| link(run, "l").mean_queue_ms);
+            cells.push(cell.at_worst(full_ms));
         }
     }
     cells
@@ -142,9 +146,9 @@ pub fn shallow(law: &str, form: Form) -> Vec<Cell> {
     for &bdp in queues {
         for &flows in flows {
             for count in [1, 2] {
-                let bed = |control: &str| {
+                let bed = |who: Who| {
                     let bed = Bed::one(Link::new("l", KBPS, RTT_MS, bdp), 10.0, 40.0);
-                    crowd(bed, control, law, flows, count, RTT_MS)
+                    crowd(bed, who, flows, count, RTT_MS)
                 };
                 let place = format!("{bdp} BDP, {flows} flows of {}", paths(count));
                 cells.push(Cell::most(place, law, bed, FEW, |run| dropped(run, "l", KBPS)));
@@ -158,20 +162,22 @@ pub fn shallow(law: &str, form: Form) -> Vec<Cell> {
 pub fn fairness(law: &str, form: Form) -> Vec<Cell> {
     let flows = form.pick(&[2, 8, 32, 100][..], &[2, 16][..], &[2][..]);
     let many = |&flows: &usize| {
-        let bed = |control: &str| {
+        let bed = |who: Who| {
             let bed = Bed::one(Link::new("l", 2_000.0 * flows as f64, RTT_MS, 1.0), 20.0, 60.0);
-            crowd(bed, control, law, flows, 1, RTT_MS)
+            crowd(bed, who, flows, 1, RTT_MS)
         };
-        Cell::least(format!("{flows} flows"), law, bed, |run| jain(run, "other"))
+        let cell = Cell::least(format!("{flows} flows"), law, bed, |run| jain(run, "other"));
+        cell.at_worst(1.0 / flows as f64)
     };
     let factors = form.pick(&[2.0, 5.0, 10.0][..], &[2.0, 10.0][..], &[][..]);
     let rtts = |&factor: &f64| {
-        let bed = |control: &str| {
+        let bed = |who: Who| {
             let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 20.0, 60.0);
-            let bed = bed.route("far", "l", factor * RTT_MS).tcps(1, "other", "far", control);
+            let bed = bed.route("far", "l", factor * RTT_MS).tcps(1, "other", "far", who.control());
             bed.law_on("l", 1.0, "")
         };
-        Cell::least(format!("RTTs 1 to {factor}"), law, bed, |run| jain(run, "other"))
+        let place = format!("RTTs 1 to {factor}");
+        Cell::least(place, law, bed, |run| jain(run, "other")).at_worst(0.5)
     };
     flows.iter().map(many).chain(factors.iter().map(rtts)).collect()
 }
@@ -180,35 +186,37 @@ pub fn fairness(law: &str, form: Form) -> Vec<Cell> {
 pub fn late(law: &str, form: Form) -> Vec<Cell> {
     let queues = form.pick(&[0.5, 1.0, 5.0][..], &[1.0, 5.0][..], &[1.0][..]);
     let cell = |&bdp: &f64| {
-        let bed = |control: &str| {
+        let bed = |who: Who| {
             let bed = Bed::one(Link::new("l", KBPS, RTT_MS, bdp), 45.0, 20.0);
-            bed.tcps(1, "other", "l", control).law_on("l", 30.0, "")
+            bed.tcps(1, "other", "l", who.control()).law_on("l", 30.0, "")
         };
         Cell::least(format!("{bdp} BDP"), law, bed, |run| {
-            own(run) / (own(run) + goodput(run, "other"))
+            let all = own(run) + goodput(run, "other");
+            if all > 0.0 { own(run) / all } else { 0.0 }
         })
     };
     queues.iter().map(cell).collect()
 }
 
-/// 5.1.4: a connection of several paths beside a flow of its own law, against two such flows.
+/// 5.1.4: a connection of several paths beside a flow of its own law, against two such flows; and what it
+/// lacks, against two flows of a standard.
 pub fn of_paths(law: &str, form: Form) -> Vec<Cell> {
     let counts = form.pick(&[2, 3, 4, 5][..], &[2, 5][..], &[2][..]);
     let mut cells = Vec::new();
     for &count in counts {
-        let runs = || {
-            let bed = || {
-                Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 20.0, 60.0).tcps(1, "other", "l", law)
-            };
-            let of = |count| (judged(bed(), law, law, count, RTT_MS).ask(law), law.to_owned());
-            vec![of(count), of(1)]
+        let bed = |who: Who| {
+            let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 20.0, 60.0);
+            judged(bed.tcps(1, "other", "l", who.control()), who, count, RTT_MS)
         };
-        cells.push(Cell::new(format!("{count} paths, what the flow loses"), runs(), |runs| {
-            less(goodput(runs[0], "other"), goodput(runs[1], "other"))
-        }));
-        cells.push(Cell::new(format!("{count} paths, what they lack"), runs(), |runs| {
-            less(own(runs[0]), own(runs[1]))
-        }));
+        let runs = |others: &[&str]| {
+            let run = |who: Who| (bed(who).ask(who.control()), who.control().to_owned());
+            let others = others.iter().map(|control| Who::Standard(control));
+            [Who::Law(law)].into_iter().chain(others).map(run).collect::<Vec<_>>()
+        };
+        let place = format!("{count} paths, what the flow loses");
+        cells.push(Cell::new(place, runs(&[law]), Better::More, |run| goodput(run, "other")));
+        let place = format!("{count} paths, what they lack");
+        cells.push(Cell::new(place, runs(&STANDARD), Better::More, own));
     }
     cells
 }
@@ -227,9 +235,9 @@ pub fn short(law: &str, form: Form) -> Vec<Cell> {
     let counts = form.pick(&[1, 2][..], &[1, 2][..], &[1][..]);
     let mut cells = Vec::new();
     for &count in counts {
-        let bed = |control: &str| {
+        let bed = |who: Who| {
             let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 4.0, 56.0);
-            judged(shorts(bed, "short", control), control, law, count, RTT_MS)
+            judged(shorts(bed, "short", who.control()), who, count, RTT_MS)
         };
         let place = |what: &str| format!("{what}, the long one of {}", paths(count));
         cells.push(Cell::most(place("completion of the short"), law, bed, 0.0, |run| {

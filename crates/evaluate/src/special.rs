@@ -3,7 +3,7 @@
 use narrows_papers::Form;
 
 use crate::bed::{Bed, Link};
-use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, completion, dropped, link, own};
+use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, Who, completion, dropped, link, own};
 use crate::single::{KBPS, RTT_MS, paths, routes, several};
 
 /// What a rival of each standard loses on a bed, the law with one path and with two.
@@ -14,6 +14,18 @@ fn harmed(
     rtt_ms: f64,
     bed: impl Fn() -> Bed,
 ) -> Vec<Cell> {
+    harmed_by(law, place, kinds, rtt_ms, false, bed)
+}
+
+/// The same; `by_flow`, the law with two paths is judged against two flows.
+fn harmed_by(
+    law: &str,
+    place: &str,
+    kinds: &[&'static str],
+    rtt_ms: f64,
+    by_flow: bool,
+    bed: impl Fn() -> Bed,
+) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &kind in kinds {
         for count in [1, 2] {
@@ -22,6 +34,7 @@ fn harmed(
                 bed: several(bed(), count, rtt_ms).tcps(1, "rival", "l", kind),
                 routes: routes(count),
                 instead: "l".into(),
+                flows: if by_flow { count } else { 1 },
                 kind,
                 start_s: 2.0,
             };
@@ -33,39 +46,41 @@ fn harmed(
 
 /// What the law has alone.
 fn alone(law: &str, place: &str, bed: impl Fn() -> Bed) -> Cell {
-    Cell::least(format!("{place}, alone"), law, |_: &str| bed().law_on("l", 1.0, ""), own)
+    Cell::least(format!("{place}, alone"), law, |_: Who| bed().law_on("l", 1.0, ""), own)
 }
 
-const DISCIPLINES: [&str; 4] = ["red", "codel", "fq-codel", "pie"];
-
-/// 7.1: the disciplines there are, dropping and marking.
+/// 7.1: disciplines of one queue, dropping and marking.
 pub fn aqm(law: &str, form: Form) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for discipline in &DISCIPLINES[form.pick(0, 0, 3)..] {
-        for ecn in form.pick(&[false, true][..], &[false, true][..], &[true][..]) {
-            let bed = || {
-                let link = Link::new("l", KBPS, RTT_MS, 4.0)
-                    .with(&format!("aqm = \"{discipline}\"\necn = {ecn}"));
-                let bed = Bed::one(link, 15.0, 45.0);
-                if *ecn { bed.ecn() } else { bed }
-            };
-            let place = format!("{discipline}{}", if *ecn { " with ECN" } else { "" });
-            cells.extend(harmed(
-                law,
-                &place,
-                form.pick(&STANDARD, &STANDARD, &STANDARD[..1]),
-                RTT_MS,
-                bed,
-            ));
-        }
-    }
-    cells
+    ["red", "codel", "pie"][form.pick(0, 0, 2)..]
+        .iter()
+        .flat_map(|discipline| disciplined(law, form, discipline, false))
+        .collect()
+}
+
+/// 7.1: a queue for each flow: a path is a flow there.
+pub fn by_flow(law: &str, form: Form) -> Vec<Cell> {
+    disciplined(law, form, "fq-codel", true)
+}
+
+fn disciplined(law: &str, form: Form, discipline: &str, by_flow: bool) -> Vec<Cell> {
+    let of = |ecn: &bool| {
+        let bed = || {
+            let link = Link::new("l", KBPS, RTT_MS, 4.0)
+                .with(&format!("aqm = \"{discipline}\"\necn = {ecn}"));
+            let bed = Bed::one(link, 15.0, 45.0);
+            if *ecn { bed.ecn() } else { bed }
+        };
+        let place = format!("{discipline}{}", if *ecn { " with ECN" } else { "" });
+        let kinds = form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]);
+        harmed_by(law, &place, kinds, RTT_MS, by_flow, bed)
+    };
+    form.pick(&[false, true][..], &[false, true][..], &[true][..]).iter().flat_map(of).collect()
 }
 
 /// 7.1: marks alone, where nothing is dropped: the queue that the law keeps.
 pub fn marks(law: &str, form: Form) -> Vec<Cell> {
     let cell = |discipline: &&str| {
-        let bed = |_: &str| {
+        let bed = |_: Who| {
             let link = Link::new("l", KBPS, RTT_MS, 20.0)
                 .with(&format!("aqm = \"{discipline}\"\necn = true"));
             Bed::one(link, 15.0, 45.0).ecn().law_on("l", 1.0, "")
@@ -77,15 +92,12 @@ pub fn marks(law: &str, form: Form) -> Vec<Cell> {
 
 /// 7.2: four flows when their link falls to a tenth: the drops that a breaker sees, from five seconds later on.
 pub fn breaker(law: &str, _: Form) -> Vec<Cell> {
-    let bed = |control: &str| {
+    let bed = |who: Who| {
         let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 25.0, 30.0);
         let bed = bed.event(20.0, &["link = \"l\"", "rate = \"2 Mbit/s\""]);
-        bed.tcps(3, "other", "l", control).law_on("l", 1.0, "")
+        bed.tcps(3, "other", "l", who.control()).law_on("l", 1.0, "")
     };
-    // As a share of what it can send at its first rate: drops over them are what a breaker counts.
-    vec![Cell::most("a tenth of the rate", law, bed, 0.001, |run| {
-        link(run, "l").drops as f64 / (2_000.0 * run.summary.duration_s / 12.0)
-    })]
+    vec![Cell::most("a tenth of the rate", law, bed, FEW, |run| dropped(run, "l", 2_000.0))]
 }
 
 /// 7.3: the least delay changes each ten seconds.
@@ -114,7 +126,7 @@ pub fn thin(law: &str, form: Form) -> Vec<Cell> {
         let bed = || Bed::one(Link::new("l", kbps, 200.0, 0.0), 60.0, 600.0);
         let place = format!("{kbps} kbit/s");
         cells.push(alone(law, &place, bed));
-        let drops = |_: &str| bed().law_on("l", 1.0, "");
+        let drops = |_: Who| bed().law_on("l", 1.0, "");
         cells.push(Cell::most(format!("{place}, drops"), law, drops, 0.01, move |run| {
             dropped(run, "l", kbps)
         }));
@@ -156,7 +168,7 @@ pub fn reordering(law: &str, form: Form) -> Vec<Cell> {
 /// 7.8: datagrams that take nine tenths for ten seconds; a link that is silent; one that pauses each ten seconds.
 pub fn transient(law: &str, _: Form) -> Vec<Cell> {
     let onset = |warmup_s: f64, duration_s: f64| {
-        move |_: &str| {
+        move |_: Who| {
             Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), warmup_s, duration_s)
                 .udp("burst", "l", 0.9 * KBPS, 30.0)
                 .event(40.0, &["flow = \"burst\"", "on = false"])
@@ -197,12 +209,13 @@ pub fn sudden(law: &str, _: Form) -> Vec<Cell> {
             ["every = \"20 s\"", "link = \"l\"", "rate = \"20 Mbit/s\"", "delay = \"10 ms\""];
         bed.event(10.0, &far).event(20.0, &near)
     };
-    let queue = |_: &str| less().law_on("l", 1.0, "");
+    let queue = |_: Who| less().law_on("l", 1.0, "");
     let mut cells = vec![
         alone(law, "a tenth of the rate", less),
         Cell::most("a tenth of the rate, queue", law, queue, 1.0, |run| {
             link(run, "l").mean_queue_ms
-        }),
+        })
+        .at_worst(10.0 * Link::new("l", KBPS, RTT_MS, 1.0).full_ms()),
         alone(law, "ten times the rate", more),
         alone(law, "five times the RTT", far),
         alone(law, "another route each 10 s", routes),
@@ -212,15 +225,15 @@ pub fn sudden(law: &str, _: Form) -> Vec<Cell> {
     cells
 }
 
-/// 7.11: answers of many servers at once, all of the law; and the shipped incast over two ports.
+/// 7.11: answers of many servers at once, all of the law.
 pub fn data_center(law: &str, form: Form) -> Vec<Cell> {
     let servers = form.pick(&[8, 32, 64][..], &[8, 32][..], &[8][..]);
     let incast = |&servers: &usize| {
-        let bed = |control: &str| {
+        let bed = |who: Who| {
             let file = "source.file = { size = \"64 kB\" }";
             let bed = Bed::one(Link::new("l", 1_000_000.0, 0.1, 5.0), 0.5, 3.0);
             let bed = (1..servers).fold(bed, |bed, number| {
-                bed.tcp(&format!("answer{number}"), "l", control, 1.0, file)
+                bed.tcp(&format!("answer{number}"), "l", who.control(), 1.0, file)
             });
             bed.law_on("l", 1.0, file)
         };

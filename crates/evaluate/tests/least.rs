@@ -15,12 +15,12 @@ fn every_criterion_runs_and_one_seed_tells_nothing() {
         let outcome = criterion.evaluate(&law, &runs);
         let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error}", criterion.id()));
         let expected = match criterion.make {
-            Make::Runs(_) => Verdict::CannotBeTold,
+            Make::Runs(_) | Make::Host(_) => Verdict::CannotBeTold,
             Make::Prose => Verdict::Missing,
             Make::None(_) => Verdict::NotRun,
         };
         assert_eq!(outcome.verdict, expected, "{}: {}", criterion.id(), outcome.line);
-        let runs = matches!(criterion.make, Make::Runs(_));
+        let runs = matches!(criterion.make, Make::Runs(_) | Make::Host(_));
         assert_eq!(!outcome.cells.is_empty(), runs, "{}", criterion.id());
         for cell in &outcome.cells {
             let (id, place) = (criterion.id(), &cell.place);
@@ -33,7 +33,7 @@ fn every_criterion_runs_and_one_seed_tells_nothing() {
 #[test]
 fn the_criterion_of_paths_tells_uncoupled_from_one_flow() {
     let stop = AtomicBool::new(false);
-    let runs = Runs::new(Form::Quick, Some(3), None, 0, &stop, &|| ()).unwrap();
+    let runs = Runs::new(Form::Quick, None, None, 0, &stop, &|| ()).unwrap();
     let of = |name: &str| {
         let criterion = CATALOGUE.iter().find(|one| one.id() == "5.1.4/paths").unwrap();
         criterion.evaluate(&Law::new(name).unwrap(), &runs).unwrap()
@@ -46,6 +46,24 @@ fn the_criterion_of_paths_tells_uncoupled_from_one_flow() {
     assert!((0.55..0.75).contains(&worst.mean), "{worst:?}");
     let greno = of("greno");
     assert_eq!(greno.verdict, Verdict::Meets, "{:?}", greno.cells);
+}
+
+/// A law with a standard's name is no standard: with two paths it is two flows, against one.
+#[test]
+fn reno_is_judged_as_another_law_is() {
+    let stop = AtomicBool::new(false);
+    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+    let criterion = CATALOGUE.iter().find(|one| one.id() == "5.1.3/shallow").unwrap();
+    let of = |name: &str| {
+        let cells = criterion.evaluate(&Law::new(name).unwrap(), &runs).unwrap().cells;
+        cells.into_iter().map(|cell| (cell.place, cell.mean)).collect::<Vec<_>>()
+    };
+    let reno = of("reno");
+    // The name with a detector, which an uncoupled law does not hear.
+    assert_eq!(reno, of("reno+xcorr"));
+    let [(two, more), (one, none)] = &reno[..] else { panic!("{reno:?}") };
+    assert!(two.ends_with("2 paths") && *more > 0.1, "{reno:?}");
+    assert!(one.ends_with("one path") && *none <= 0.0, "{reno:?}");
 }
 
 /// The least forms do not reach all cells: every network of each form is a scenario, and none takes more than is

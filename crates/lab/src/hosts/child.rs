@@ -134,8 +134,14 @@ pub fn run(host: &dyn Host, job: &Job) -> Result<Run, Error> {
     }
     if let Some(reason) = ended_by(status, request.cpu_seconds) {
         let place = law.header().display().to_string();
-        let (scenario, seed) = (&job.scenario.name, job.seed);
-        return Err(Error::Law { place, reason, scenario: scenario.clone(), seed });
+        let (scenario, seed) = (job.scenario.name.clone(), job.seed);
+        return Err(match reason {
+            Ok(reason) => Error::Law { place, reason, scenario, seed },
+            Err(message) => {
+                let cc = request.control.unwrap_or_else(|| "-".into());
+                Error::Fault { scenario, cc, seed, message }
+            }
+        });
     }
     let result: Result<Run, String> = serde_json::from_slice(&result).map_err(|_| {
         let mut stderr = String::new();
@@ -164,10 +170,10 @@ fn wait(child: &mut Child, stop: &AtomicBool) -> std::io::Result<ExitStatus> {
     }
 }
 
-/// What the law did, if a signal ended its process.
-fn ended_by(status: ExitStatus, cpu_seconds: u64) -> Option<String> {
+/// What the law did, if a signal ended its process; as an error a signal that the law does not raise.
+fn ended_by(status: ExitStatus, cpu_seconds: u64) -> Option<Result<String, String>> {
     let signal = Signal::try_from(status.signal()?);
-    Some(match signal {
+    Some(Ok(match signal {
         Ok(Signal::SIGFPE) => "divides by zero, or overflows a division".into(),
         Ok(Signal::SIGXCPU) => {
             format!("takes more than {cpu_seconds} s of CPU time for a run; does it loop?")
@@ -175,9 +181,13 @@ fn ended_by(status: ExitStatus, cpu_seconds: u64) -> Option<String> {
         Ok(Signal::SIGSEGV | Signal::SIGBUS) => "accesses invalid memory".into(),
         Ok(Signal::SIGILL | Signal::SIGTRAP) => "has undefined behaviour".into(),
         Ok(Signal::SIGABRT) => "overflows the stack; does it recurse?".into(),
-        Ok(signal) => format!("was killed by {signal}, perhaps for want of memory"),
-        Err(_) => "was killed by a signal".into(),
-    })
+        Ok(signal) => {
+            return Some(Err(format!(
+                "its process was killed by {signal}, perhaps for want of memory"
+            )));
+        }
+        Err(_) => return Some(Err("its process was killed by a signal".into())),
+    }))
 }
 
 /// The child's part: runs the job of standard input; its result goes to standard output.
@@ -218,7 +228,8 @@ fn simulate(request: &Request) -> Result<Run, Error> {
     };
     let host = super::host(request.host.as_str())?;
     catch(|| host.run(job)).unwrap_or_else(|message| {
-        let (scenario, cc, seed) = (scenario.name.clone(), "-".into(), request.seed);
+        let cc = request.control.clone().unwrap_or_else(|| "-".into());
+        let (scenario, seed) = (scenario.name.clone(), request.seed);
         Err(Error::Fault { scenario, cc, seed, message })
     })
 }

@@ -22,18 +22,18 @@
  * below 2^-27, or 2^-40 packet.
  *
  * BCP 133, 3.2: experimental. It was simulated and run in the Linux kernel, and never measured at
- * the scale of the Internet. Not recommended where paths share what delays nothing, as a policer:
- * no detector sees it, and the paths take a share each.
+ * the scale of the Internet. Not recommended where paths share what delays nothing, as a policer,
+ * which no detector sees, or a router that queues by flow (RFC 8290): they take a share each.
  * BCP 133, 4: it relies on no function of the network but on losses, or on CE marks if ECN is used.
- * BCP 133, 5.3.1: none from RFC 2914: a congestion event leaves a half of the windows of all paths
- * of a group, and a timeout one packet of its path's. It counts packets, so that the loss of a
- * small one weighs as that of a large one (RFC 7141). BCP 133, 5.3.2: only the sender changes,
- * under MPTCP (RFC 8684) or multipath QUIC as they are. BCP 133, 6.2: the one explicit signal is
- * CE, which tunnels pass on by RFC 6040. BCP 133, 7.11: it is not meant for data centres; it
- * coexists there as Reno does (RFC 5681). BCP 133, 8: nothing is new on the wire. With a detector,
- * a receiver that holds acknowledgements or forges timestamps can make paths of one bottleneck look
- * apart: a share for each path is then the most that this gains. One that acknowledges what was
- * lost hides it, as from Reno.
+ * BCP 133, 5.3.1: none from RFC 2914: a congestion event leaves half of the windows of all paths of
+ * a group, and a timeout one packet of its path's. It counts packets, so that the loss of a small
+ * one weighs as that of a large one (RFC 7141).
+ * BCP 133, 5.3.2: only the sender changes, under MPTCP (RFC 8684) or multipath QUIC as they are.
+ * BCP 133, 6.2: the one explicit signal is CE, which tunnels pass on by RFC 6040.
+ * BCP 133, 7.11: it is not meant for data centres; it coexists there as Reno does (RFC 5681).
+ * BCP 133, 8: nothing is new on the wire. With a detector, a receiver that holds acknowledgements
+ * or forges timestamps can make paths of one bottleneck look apart: a share for each path is then
+ * the most that this gains. One that acknowledges what was lost hides it, as from Reno.
  */
 #ifndef NARROWS_LAW_GRENO_H
 #define NARROWS_LAW_GRENO_H

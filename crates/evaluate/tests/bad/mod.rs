@@ -1,0 +1,78 @@
+//! Laws that are bad on purpose: they show which way each figure points, and that its criterion can be failed.
+
+use std::sync::atomic::AtomicBool;
+
+use narrows_evaluate::{CATALOGUE, Law, Make};
+use narrows_laws::user::{self, Checks};
+use narrows_papers::{Form, Runs};
+
+/// Criteria that a law falls short of which grows fast and never reduces its window.
+pub const GREEDY: &[&str] = &[
+    "5.1.1/crowd",
+    "5.1.3/shallow",
+    "5.2/starvation",
+    "5.2.1/one-path",
+    "5.2.1/several-paths",
+    "5.2.1/deployed",
+    "5.2.2/constant-rate",
+    "5.2.3/short-and-long",
+    "7.1/disciplines",
+    "7.1/marks",
+    "7.2/breaker",
+    "7.10/shared",
+    "7.10/undecided",
+    "7.10/coupled-limit",
+    "7.10/elsewhere",
+    "7.10/fail-over-together",
+];
+/// Those of a law that keeps two packets in flight.
+pub const IDLE: &[&str] = &[
+    "5.1.4/paths",
+    "5.1.5/short-and-long",
+    "6.1/tail-drop",
+    "6.3/wired",
+    "6.4/wireless",
+    "7.3/delay",
+    "7.4/thin",
+    "7.5/satellite",
+    "7.7/reordering",
+    "7.8/transient",
+    "7.9/sudden",
+    "7.10/independent",
+    "7.10/fail-over",
+    "7.10/fail-over-own",
+    "7.10/synchronised",
+    "7.11/incast",
+];
+/// Those of neither, in whose least form, of a cell or two, a stable window does no harm.
+const NEITHER: &[&str] =
+    &["5.1.1/loss", "5.1.2/queue", "5.1.4/flows", "5.1.4/late", "7.1/queue-by-flow"];
+
+/// The least form, of one seed, of `criteria` under the law `name` with these hooks: a cell of each is above the limit.
+pub fn is_above(criteria: &[&str], name: &str, hooks: &str) {
+    let home = tempfile::tempdir().unwrap();
+    let header = home.path().join(format!("{name}.h"));
+    let guard = format!("NARROWS_LAW_{}_H", name.to_uppercase());
+    let text = format!("#ifndef {guard}\n#define {guard}\n#include \"law.h\"\n{hooks}\n#endif\n");
+    std::fs::write(&header, text).unwrap();
+    user::load(&header, Checks::None).unwrap();
+    let (law, stop) = (Law::new(name).unwrap(), AtomicBool::new(false));
+    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+    for id in criteria {
+        let criterion = CATALOGUE.iter().find(|one| one.id() == *id).unwrap();
+        let outcome = criterion.evaluate(&law, &runs);
+        let outcome = outcome.unwrap_or_else(|error| panic!("{id}: {error}"));
+        let above = outcome.judged().any(|cell| cell.mean > criterion.limit);
+        assert!(above, "{id}: {:?}", outcome.cells);
+    }
+}
+
+/// Every criterion that a law can fail is failed by one of them, or named as one that is not.
+pub fn each_criterion_is_named_once() {
+    for criterion in CATALOGUE.iter().filter(|one| matches!(one.make, Make::Runs(_))) {
+        let id = criterion.id();
+        let lists = [GREEDY, IDLE, NEITHER];
+        let named = lists.iter().filter(|list| list.contains(&id.as_str())).count();
+        assert_eq!(named, 1, "{id}");
+    }
+}
