@@ -122,7 +122,7 @@ tr: setup ## the tables of docs/results/tr.md: the trend-line paper on multipath
 laws: build ## the table of docs/results/laws.md: every law on the same networks (20 seeds, minutes)
 	$(papers) laws --out out/laws
 
-bcp133: build ## the tables of docs/bcp133.md: what RFC 9743 asks, for ten controls (quick form: five seeds, minutes)
+bcp133: build ## the tables of docs/results/bcp133.md: what RFC 9743 asks, for ten controls (quick form: five seeds, minutes)
 	$(release)/narrows evaluate reno cubic lia olia balia wvegas bbr bbr3 greno+xcorr gcubic+xcorr --quick --resume --docs docs --out out/bcp133
 
 fuzz: setup ## parsers of files and options, and small runs, under libFuzzer (FUZZ=60 seconds each)

@@ -29,7 +29,7 @@ fn the_list_has_every_section() {
     assert_eq!(json(&text)["heads"][0], "criterion");
 }
 
-/// The story of docs/bcp133.md.
+/// The story of docs/results/bcp133.md.
 #[test]
 fn a_law_of_ones_own_is_judged_and_its_header_answers() {
     let home = tempfile::tempdir().unwrap();
@@ -111,8 +111,8 @@ fn a_law_that_crashes_falls_short_by_its_line_and_the_rest_is_judged() {
 #[test]
 fn what_is_wrong_is_one_line_and_nothing_is_left() {
     let home = tempfile::tempdir().unwrap();
-    fs::create_dir(home.path().join("docs")).unwrap();
-    fs::write(home.path().join("docs/bcp133.md"), "no marks\n").unwrap();
+    fs::create_dir_all(home.path().join("docs/results")).unwrap();
+    fs::write(home.path().join("docs/results/bcp133.md"), "no marks\n").unwrap();
     for (args, expected) in [
         (&["lia", "--only", "7.12"][..], "7.12: no such section; expected 3.2, 4, 5.1.1,"),
         (&["lia", "--only", "5.1.1/lost"], "5.1.1/lost: no such section"),
@@ -121,7 +121,7 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
         (&["lia", "reno", "lia"], "lia: lia is named twice"),
         (&["lia", "--law", "none.h"], "none.h: no such file"),
         (&["lia", "--docs", "docs"], "expected <!-- table criteria --> and <!-- end -->"),
-        (&["lia", "--docs", "nowhere"], "nowhere/bcp133.md: cannot read"),
+        (&["lia", "--docs", "nowhere"], "nowhere/results/bcp133.md: cannot read"),
         (&["lia", "--report", "a.txt"], "expected a name that ends with .html"),
         (&["lia", "--seeds", "0"], "--seeds"),
         (&["lia", "--resume"], "--out"),

@@ -8,7 +8,7 @@ use crate::rule::{Found, VERDICTS, Verdict};
 use crate::{Criterion, Law, Outcome};
 
 /// The page that has the tables, in `docs/`.
-pub const PAGE: &str = "bcp133.md";
+pub const PAGE: &str = "results/bcp133.md";
 
 /// The tables of [`PAGE`], by their names there.
 pub struct Tables {

@@ -16,7 +16,7 @@ Examples:
   narrows evaluate olia --only 5.1.2,7.10               some sections
   narrows evaluate olia balia --out out/bcp133 --resume goes on where it was interrupted
 
-A verdict is `meets`, `falls short` or `cannot be told`, by one rule for all criteria: docs/bcp133.md.
+A verdict is `meets`, `falls short` or `cannot be told`, by one rule for all criteria: docs/results/bcp133.md.
 The law's header answers questions of prose in paragraphs that begin with `BCP 133, 5.3.1:`.")]
 pub struct EvaluateArgs {
     /// Congestion controls, LAW[+DETECTOR][+START], or list
