@@ -63,7 +63,7 @@ fn a_law_of_ones_own_is_judged_and_its_header_answers() {
     let html = fs::read_to_string(home.path().join("mine.html")).unwrap();
     assert!(html.contains("mine: BCP 133") && html.contains("nothing returns, 2 paths"));
 
-    // The runs are kept: again without one, and of another version of the law none is used.
+    // The runs are kept: again without one, and of another version of the law only those of the standards are used.
     let kept = || fs::read_dir(home.path().join("out/runs")).unwrap().count();
     let before = kept();
     let (_, _, error) = run(&[&evaluate[..], &few, &more].concat());
@@ -75,7 +75,7 @@ fn a_law_of_ones_own_is_judged_and_its_header_answers() {
     fs::write(&header, other).unwrap();
     let (code, text, error) = run(&[&evaluate[..], &few, &more].concat());
     assert!(code == Some(0) && text.contains("none, it does not."), "{error}");
-    assert_eq!(kept(), 2 * before);
+    assert!(before < kept() && kept() < 2 * before, "{} runs, {before} before", kept());
     for file in ["bcp133.json", "bcp133.md", "bcp133-short.md"] {
         assert!(home.path().join("out").join(file).is_file(), "{file}");
     }
