@@ -192,7 +192,7 @@ def test_ctrl_c_ends_the_threads_of_this_process() -> None:
         process.send_signal(signal.SIGINT)
         start = time.monotonic()
         try:
-            _, said = process.communicate(timeout=20)
+            _, said = process.communicate(timeout=120)
         except subprocess.TimeoutExpired:
             process.kill()
             raise
