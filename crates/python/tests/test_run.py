@@ -14,6 +14,7 @@ import threading
 import time
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import narrows
@@ -203,7 +204,7 @@ def test_other_threads_go_on_meanwhile(scenario: narrows.Scenario) -> None:
         time.sleep(0.001)
         looks.append(time.monotonic())
     # Who waited for the run would have been away for nearly all of it.
-    away = max(later - earlier for earlier, later in zip(looks, looks[1:], strict=False))
+    away = max(later - earlier for earlier, later in pairwise(looks))
     assert away < 0.5 * (looks[-1] - looks[0]), (away, len(looks))
 
 
