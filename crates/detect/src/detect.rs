@@ -1,7 +1,6 @@
 //! A detector over the second pass.
 
 use narrows_laws::catalogue::Unknown;
-use narrows_laws::detect::Sample;
 use narrows_laws::{Detector, Params};
 
 use crate::{Decision, Error, Live, Source, Verdict, Watch};
@@ -88,15 +87,7 @@ impl<'a> Detection<'a> {
             decided(&decision)
         };
         source.measure::<E>(|observation| {
-            let sample = Sample {
-                now_us: observation.now_us,
-                delay_us: observation.delay_us,
-                rtt_us: None,
-                delivered: observation.delivered,
-                lost: observation.lost,
-                limited: false,
-            };
-            let mut due = live.sample(observation.flow, &sample);
+            let mut due = live.sample(observation.flow, &observation.sample());
             while let Some(decision) = due {
                 report(decision, watching)?;
                 due = live.advance(observation.now_us);

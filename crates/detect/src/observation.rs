@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use narrows_laws::detect::Sample;
+
 /// How a delay was taken. One run has one signal, so that delays can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
@@ -62,4 +64,12 @@ pub struct Observation {
     pub delivered: u32,
     /// Packets that were lost since.
     pub lost: u32,
+}
+
+impl Observation {
+    /// What a detector is given of it.
+    pub(crate) fn sample(&self) -> Sample {
+        let Observation { now_us, delay_us, delivered, lost, .. } = *self;
+        Sample { now_us, delay_us, rtt_us: None, delivered, lost, limited: false }
+    }
 }

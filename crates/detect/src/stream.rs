@@ -7,7 +7,6 @@
 use std::io::{self, Cursor, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use narrows_laws::detect::Sample;
 use narrows_laws::{Detector, Params};
 
 use crate::capture::{self, Packet};
@@ -202,7 +201,7 @@ impl Stream {
         Ok(part)
     }
 
-    /// Nanoseconds since 1970 in the time of the stream.
+    /// Microseconds since the first packet, of a time in nanoseconds since 1970.
     fn time(&self, at: i64) -> u64 {
         let (start, _) = self.span.unwrap_or_default();
         (at.saturating_sub(start) / 1000).max(0) as u64
@@ -294,15 +293,7 @@ impl Stream {
         let Some(sample) = sample else { return Ok(()) };
         let Some(seen) = state.observation(slot, now_us, sample) else { return Ok(()) };
         *lost += u64::from(seen.lost);
-        let sample = Sample {
-            now_us,
-            delay_us: seen.delay_us,
-            rtt_us: None,
-            delivered: seen.delivered,
-            lost: seen.lost,
-            limited: false,
-        };
-        let due = self.live.sample(slot, &sample);
+        let due = self.live.sample(slot, &seen.sample());
         self.decided(due, now_us, tell)
     }
 
@@ -540,8 +531,8 @@ impl Followed {
     }
 }
 
-/// The beginning of a stream, as far as is needed to tell what it is, and the whole of it; none: it is no
-/// capture that can be read as it comes.
+/// Is a stream a capture that can be read as it comes? And the whole of it, of which the beginning was read to
+/// tell that.
 ///
 /// # Errors
 /// It cannot be read.

@@ -165,9 +165,7 @@ pub struct Beside {
     pub bed: Bed,
     /// Routes of the law's connection: one makes it TCP.
     pub routes: Vec<String>,
-    /// The route of other flows in its place.
-    pub instead: String,
-    /// How many these are.
+    /// How many flows are in its place, on the link `l`.
     pub flows: usize,
     /// Control of the rivals.
     pub kind: &'static str,
@@ -176,6 +174,11 @@ pub struct Beside {
 }
 
 impl Beside {
+    /// One flow in its place, from 2 s on.
+    pub fn new(place: String, bed: Bed, routes: Vec<String>, kind: &'static str) -> Beside {
+        Beside { place, bed, routes, flows: 1, kind, start_s: 2.0 }
+    }
+
     /// The harm to the rivals: what they lose more than beside other flows in its place, of their own kind, of Reno or of
     /// CUBIC.
     pub fn cells(&self, law: &str, metrics: &[Metric]) -> Vec<Cell> {
@@ -195,9 +198,9 @@ impl Beside {
             .into_iter()
             .chain([self.kind].into_iter().filter(|kind| !STANDARD.contains(kind)));
         let in_its_place = |control: &str| {
-            let bed = self.bed.clone().law_on(&self.instead, self.start_s, "");
+            let bed = self.bed.clone().law_on("l", self.start_s, "");
             let bed = (1..self.flows).fold(bed, |bed, number| {
-                bed.tcp(&format!("more{number}"), &self.instead, control, self.start_s, "")
+                bed.tcp(&format!("more{number}"), "l", control, self.start_s, "")
             });
             (bed.ask(control), control.to_owned())
         };

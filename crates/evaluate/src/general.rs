@@ -75,15 +75,7 @@ pub fn tail_drop(law: &str, form: Form) -> Vec<Cell> {
             several(Bed::one(Link::new("l", kbps, rtt_ms, bdp), warmup_s, length_s), count, rtt_ms);
         let place = format!("{} Mbit/s, {rtt_ms} ms, {bdp} BDP, {}", kbps / 1000.0, paths(count));
         let (bed, routes) = (bed.tcps(1, "rival", "l", kind), routes(count));
-        let beside = Beside {
-            place: place.clone(),
-            bed,
-            routes,
-            instead: "l".into(),
-            flows: 1,
-            kind,
-            start_s: 1.5,
-        };
+        let beside = Beside { start_s: 1.5, ..Beside::new(place.clone(), bed, routes, kind) };
         cells.extend(beside.cells(law, &[Metric::Goodput]));
         // The same runs.
         let place = format!("{place}, its own goodput beside {kind}");
@@ -133,15 +125,9 @@ pub fn wireless(law: &str, form: Form) -> Vec<Cell> {
         ));
         for kind in STANDARD {
             for count in [1, 2] {
-                let beside = Beside {
-                    place: format!("{name}, {}", paths(count)),
-                    bed: several(bed(), count, link.rtt_ms).tcps(1, "rival", "l", kind),
-                    routes: routes(count),
-                    instead: "l".into(),
-                    kind,
-                    flows: 1,
-                    start_s: 2.0,
-                };
+                let place = format!("{name}, {}", paths(count));
+                let bed = several(bed(), count, link.rtt_ms).tcps(1, "rival", "l", kind);
+                let beside = Beside::new(place, bed, routes(count), kind);
                 cells.extend(beside.cells(law, &[Metric::Goodput]));
             }
         }

@@ -23,15 +23,8 @@ fn beside(
                 let metrics = [Metric::Goodput, Metric::Loss, delay];
                 let bed = Bed::one(link, 15.0, 45.0);
                 let bed = several(bed, count, RTT_MS).tcps(rivals, "rival", "l", kind);
-                let beside = Beside {
-                    place: format!("{} beside {rivals}, {bdp} BDP", paths(count)),
-                    bed,
-                    routes: routes(count),
-                    instead: "l".into(),
-                    kind,
-                    flows: 1,
-                    start_s: 2.0,
-                };
+                let place = format!("{} beside {rivals}, {bdp} BDP", paths(count));
+                let beside = Beside::new(place, bed, routes(count), kind);
                 cells.extend(beside.cells(law, &metrics[..if all { 3 } else { 1 }]));
             }
         }
@@ -76,15 +69,9 @@ pub fn starvation(law: &str, form: Form) -> Vec<Cell> {
                 for count in form.pick(&[1, 2, 4][..], &[1, 2][..], &[2][..]).iter().copied() {
                     let bed = Bed::one(Link::new("l", KBPS, RTT_MS, bdp), 15.0, 45.0);
                     let bed = several(bed, count, RTT_MS).route("far", "l", far * RTT_MS);
-                    let beside = Beside {
-                        place: format!("{}, {bdp} BDP, the rival's RTT {far} times", paths(count)),
-                        bed: bed.tcps(1, "rival", "far", kind),
-                        routes: routes(count),
-                        instead: "l".into(),
-                        kind,
-                        flows: 1,
-                        start_s: 2.0,
-                    };
+                    let bed = bed.tcps(1, "rival", "far", kind);
+                    let place = format!("{}, {bdp} BDP, the rival's RTT {far} times", paths(count));
+                    let beside = Beside::new(place, bed, routes(count), kind);
                     cells.extend(beside.cells(law, &[Metric::Goodput]));
                 }
             }

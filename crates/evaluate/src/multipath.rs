@@ -58,8 +58,7 @@ fn sharing(law: &str, form: Form, warmup_s: f64, duration_s: f64) -> Vec<Cell> {
         for &kind in kinds {
             let (bed, routes) = pattern(of, count, kind, warmup_s, duration_s);
             let place = format!("{of} of {count} paths");
-            let beside =
-                Beside { place, bed, routes, instead: "l".into(), flows: 1, kind, start_s: 2.0 };
+            let beside = Beside::new(place, bed, routes, kind);
             cells.extend(beside.cells(law, &[Metric::Goodput]));
         }
     }
@@ -86,8 +85,7 @@ pub fn coupled_limit(law: &str, form: Form) -> Vec<Cell> {
             Bed::one(policed, 32.0, 40.0).route("l2", "l", RTT_MS).tcps(1, "rival", "l", kind);
         let routes = vec!["l".into(), "l2".into()];
         let place = "a policer over both paths".into();
-        let beside =
-            Beside { place, bed, routes, instead: "l".into(), flows: 1, kind, start_s: 2.0 };
+        let beside = Beside::new(place, bed, routes, kind);
         cells.extend(beside.cells(law, &[Metric::Goodput]));
     }
     cells

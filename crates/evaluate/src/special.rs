@@ -29,15 +29,10 @@ fn harmed_by(
     let mut cells = Vec::new();
     for &kind in kinds {
         for count in [1, 2] {
-            let beside = Beside {
-                place: format!("{place}, {}", paths(count)),
-                bed: several(bed(), count, rtt_ms).tcps(1, "rival", "l", kind),
-                routes: routes(count),
-                instead: "l".into(),
-                flows: if by_flow { count } else { 1 },
-                kind,
-                start_s: 2.0,
-            };
+            let bed = several(bed(), count, rtt_ms).tcps(1, "rival", "l", kind);
+            let beside =
+                Beside::new(format!("{place}, {}", paths(count)), bed, routes(count), kind);
+            let beside = Beside { flows: if by_flow { count } else { 1 }, ..beside };
             cells.extend(beside.cells(law, &[Metric::Goodput]));
         }
     }
