@@ -81,7 +81,7 @@ test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 an
 
 test-capture: setup ## check captures with tshark
 	@scripts/setup capture
-	cargo test --locked -p narrows-lab --test capture
+	cargo test --locked -p narrows-lab --test suite capture::
 
 test-browser: setup site ## pages of --report, and the site, in a headless Chromium; pictures in target/browser
 	@scripts/setup browser
