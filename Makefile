@@ -70,7 +70,6 @@ install-capi: ## header, libraries and narrows_cc.pc into PREFIX=/usr/local
 
 test: setup ## unit, property and scenario tests, and the model checker on a connection's shared words
 	@scripts/test
-	RUSTFLAGS="--cfg loom" cargo test --locked --target-dir target/loom -p narrows-laws --test loom
 
 test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulation (needs root and BTF, else skips with a note)
 	@scripts/test-kernel
