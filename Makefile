@@ -144,7 +144,7 @@ site: setup ## the pages as a site, searched and read offline: target/site/index
 	@scripts/setup site
 	scripts/site
 
-lint: setup setup-kernel ## rustfmt, clippy, clang-format, C warnings, UBSan
+lint: setup setup-kernel ## rustfmt, clippy, clang-format, C warnings
 	scripts/lint
 
 clean:
