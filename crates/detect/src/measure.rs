@@ -159,7 +159,7 @@ impl State {
     }
 
     /// An acknowledgement passes, near the sender. The delay is that of the newest segment it covers
-    /// of: until it passes, or until its stamp.
+    /// of: until it passes, or until its stamp. With data it was sent when the other program had an answer.
     fn ack(&mut self, time: i64, segment: &Segment) -> Sample {
         let Some(ack) = segment.ack else { return Sample::default() };
         // A block below the acknowledgement reports a duplicate (RFC 2883).
@@ -186,7 +186,8 @@ impl State {
         let delivered = news.div_ceil(self.mss);
         let waited = block.is_none() && advance <= self.mss && time - before >= WAITED;
         let filled = hole && block.is_none();
-        let usable = newest.filter(|sent| !(sent.again || waited || filled));
+        let answer = segment.len > 0;
+        let usable = newest.filter(|sent| !(sent.again || waited || filled || answer));
         let delay = usable.and_then(|sent| match self.signal {
             Signal::Rtt => Some(time - sent.time),
             _ => segment.stamps.map(|(stamp, _)| self.since(stamp, sent.time, sent.time)),
