@@ -70,7 +70,6 @@ install-capi: ## header, libraries and narrows_cc.pc into PREFIX=/usr/local
 
 test: setup ## unit, property and scenario tests, and the model checker on a connection's shared words
 	@scripts/test
-	RUSTFLAGS="--cfg loom" cargo test --locked --target-dir target/loom -p narrows-laws --test loom
 
 test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulation (needs root and BTF, else skips with a note)
 	@scripts/test-kernel
@@ -81,7 +80,7 @@ test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 an
 
 test-capture: setup ## check captures with tshark
 	@scripts/setup capture
-	cargo test --locked -p narrows-lab --test capture
+	cargo test --locked -p narrows-lab --test suite capture::
 
 test-browser: setup site ## pages of --report, and the site, in a headless Chromium; pictures in target/browser
 	@scripts/setup browser
@@ -145,7 +144,7 @@ site: setup ## the pages as a site, searched and read offline: target/site/index
 	@scripts/setup site
 	scripts/site
 
-lint: setup setup-kernel ## rustfmt, clippy, clang-format, C warnings, UBSan
+lint: setup setup-kernel ## rustfmt, clippy, clang-format, C warnings
 	scripts/lint
 
 clean:
