@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels \
-	test-capture test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench site \
+	test-capture test-captures test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench site \
 	lint check-c clean capi install-capi
 
 PREFIX ?= /usr/local
@@ -81,6 +81,9 @@ test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 an
 test-capture: setup ## check captures with tshark
 	@scripts/setup capture
 	cargo test --locked -p narrows-lab --test suite capture::
+
+test-captures: build ## `detect` on the 1,044 captures of other tools' test suites (Debian's sources; a minute)
+	scripts/test-captures
 
 test-browser: setup site ## pages of --report, and the site, in a headless Chromium; pictures in target/browser
 	@scripts/setup browser

@@ -168,8 +168,8 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
             format!("flows with {percent:.0} % of the data give no delay; {LONGER}")
         } else {
             let given = limits.at.map_or(String::new(), |at| format!(" (--at {at})"));
-            let answered = answered_by_data(sized.iter().map(|(_, entry)| entry));
-            let why = answered.map_or(String::new(), |why| format!("{why}; "));
+            let messages = messages(sized.iter().map(|(_, entry)| entry));
+            let why = messages.map_or(String::new(), |why| format!("{why}; "));
             format!(
                 "{why}no flow gives a delay{given}: expected packets of at least a second with TCP timestamps, \
                  or, captured near the sender, with their acknowledgements"
@@ -198,7 +198,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let skipped: Vec<usize> = (0..smallest).filter(|index| !chosen.contains(index)).collect();
     let bytes = |of: &[usize]| -> u64 { of.iter().map(|&index| sized[index].1.bytes()).sum() };
     if signal != Signal::OwdReceiver {
-        notes.extend(answered_by_data(sized.iter().map(|(_, entry)| entry)));
+        notes.extend(messages(sized.iter().map(|(_, entry)| entry)));
     }
     if !skipped.is_empty() {
         notes.push(format!(
@@ -230,12 +230,12 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
 }
 
 /// The note on flows of messages.
-fn answered_by_data<'a>(flows: impl Iterator<Item = &'a Entry>) -> Option<String> {
-    let count = flows.filter(|entry| entry.is_answered_by_data()).count();
+fn messages<'a>(flows: impl Iterator<Item = &'a Entry>) -> Option<String> {
+    let count = flows.filter(|entry| entry.is_messages()).count();
     (count > 0).then(|| {
-        let flows = if count == 1 { "1 flow is".into() } else { format!("{count} flows are") };
+        let flows = if count == 1 { "1 flow has" } else { &format!("{count} flows have") };
         format!(
-            "{flows} acknowledged by answers with data: the time until these is the other program's, and no delay"
+            "{flows} messages only, whose acknowledgements wait for an answer or for more: they show no delay"
         )
     })
 }
