@@ -43,7 +43,8 @@ impl Link {
                 mtu: config.mtu,
                 plain: !needs_more,
                 watched: false,
-                draws: config.loss != Loss::None || config.jitter > 0,
+                loses: config.loss != Loss::None,
+                varies: config.jitter > 0,
                 delay: config.delay,
                 last_arrival: 0,
                 losses: (config.loss != Loss::None).then(losses),
@@ -64,7 +65,7 @@ impl Link {
             core.counters.dropped_mtu += 1;
             return false;
         }
-        if core.draws && core.draw_loss() {
+        if core.loses && core.draw_loss() {
             core.counters.dropped_random += 1;
             return false;
         }
@@ -175,9 +176,19 @@ impl Link {
         prefetch(&self.core, offset_of!(Core, counters.dropped_queue));
     }
 
-    /// A packet will enter next but one.
+    /// A packet will soon begin its route here, likewise: such links have jitter, if any have.
+    pub fn prepare_to_begin(&self) {
+        prefetch(&self.core, size_of::<Core>());
+    }
+
+    /// A packet will enter after few others.
     pub fn prepare(&self) {
         self.core.fifo.prepare();
+        if self.core.varies {
+            if let Some(jitter) = self.core.jitter.as_deref() {
+                prefetch(jitter, size_of::<Jitter>());
+            }
+        }
     }
 
     /// All packets on the link.

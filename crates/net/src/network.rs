@@ -50,13 +50,13 @@ pub struct Seen<P> {
 const END: u32 = 1 << 31;
 
 /// How many arrivals ahead of a delivery [`Network::advance_prefetching`] announces it.
-pub const PREFETCHED: [usize; 3] = [5, 3, 1];
+pub const PREFETCHED: [usize; 4] = [7, 5, 3, 1];
 
 /// How many arrivals ahead one prepares for a link that a packet will leave, for its first packet, and
 /// for where this goes.
 const LINK: usize = 16;
-const FIRST: usize = 12;
-const NEXT: usize = 8;
+const FIRST: usize = 13;
+const NEXT: usize = 10;
 /// And for the end of the queue that it will join.
 const QUEUE: usize = 3;
 
@@ -203,18 +203,19 @@ impl<P: Copy> Network<P> {
     /// Lets happen, in order, what happens up to and including `now`. Returns at the first packet
     /// that reaches the end of its route; call again until there is none.
     pub fn advance(&mut self, now: Nanos) -> Option<Delivery<P>> {
-        self.advance_prefetching(now, |_, _| {})
+        self.advance_prefetching(now, |_, _| None)
     }
 
     /// As [`Network::advance`], and passes to `upcoming` the packets that will probably be delivered
     /// soon, so that their receivers can prepare for them: the payload, and how many arrivals come
-    /// before, once for each of [`PREFETCHED`]. It sees only some packets, and none in a
-    /// small network, which stays in the near caches by itself.
+    /// before, once for each of [`PREFETCHED`]. It returns the route of what the receiver will send
+    /// then, if it knows one by the last two. It sees only some packets, and none in a small network,
+    /// which stays in the near caches by itself.
     #[inline]
     pub fn advance_prefetching(
         &mut self,
         now: Nanos,
-        mut upcoming: impl FnMut(usize, &P),
+        mut upcoming: impl FnMut(usize, &P) -> Option<RouteId>,
     ) -> Option<Delivery<P>> {
         while let Some((time, number)) = self.calendar.first().filter(|&(time, _)| time <= now) {
             let link = &mut self.links[number as usize];
@@ -255,7 +256,7 @@ impl<P: Copy> Network<P> {
     /// link that this enters, and the end of the queue there; or the payload of one that has come
     /// to the end of its route, and what its receiver needs.
     #[inline]
-    fn prepare(&mut self, upcoming: &mut impl FnMut(usize, &P)) {
+    fn prepare(&mut self, upcoming: &mut impl FnMut(usize, &P) -> Option<RouteId>) {
         let Some(link) = self.calendar.ahead(LINK) else { return };
         let turn = self.turn;
         self.turn = turn.wrapping_add(1);
@@ -283,8 +284,12 @@ impl<P: Copy> Network<P> {
         }
         for n in PREFETCHED {
             let soon = self.soon[place(n)];
-            if soon.next >= END {
-                upcoming(n, self.packets.get(soon.packet));
+            if soon.next < END {
+                continue;
+            }
+            if let Some(route) = upcoming(n, self.packets.get(soon.packet)) {
+                let link = &self.links[self.hops[self.routes[route.0 as usize] as usize] as usize];
+                if n == PREFETCHED[3] { link.prepare() } else { link.prepare_to_begin() }
             }
         }
         // In the place of the one that arrives now.

@@ -27,8 +27,9 @@ pub(crate) struct Core {
     pub plain: bool,
     /// Whether an observer wants to know what arrives at the far end.
     pub watched: bool,
-    /// Whether packets draw: there are losses or jitter.
-    pub draws: bool,
+    /// Whether there are losses, and whether there is jitter.
+    pub loses: bool,
+    pub varies: bool,
     pub counters: Counters,
     pub losses: Option<Box<Losses>>,
     pub jitter: Option<Box<Jitter>>,
@@ -43,7 +44,7 @@ impl Core {
     /// When a packet arrives whose transmission ends at `end`, if it need not wait for others.
     #[inline(always)]
     pub fn propagate(&mut self, end: Nanos) -> Nanos {
-        let jitter = if self.draws { self.draw_jitter() } else { 0 };
+        let jitter = if self.varies { self.draw_jitter() } else { 0 };
         end.saturating_add(self.delay + jitter)
     }
 

@@ -73,10 +73,10 @@ impl Fifo {
     #[cold]
     fn grow(&mut self) {
         let places = (2 * self.ring.len()).max(4);
-        let entries: Vec<Entry> = self.iter().copied().collect();
-        let mut ring = vec![Entry::default(); places].into_boxed_slice();
-        ring[..entries.len()].copy_from_slice(&entries);
-        (self.ring, self.head) = (ring, 0);
+        let mut ring = Vec::with_capacity(places);
+        ring.extend(self.iter());
+        ring.resize(places, Entry::default());
+        (self.ring, self.head) = (ring.into_boxed_slice(), 0);
     }
 
     fn iter(&self) -> impl Iterator<Item = &Entry> {
@@ -128,6 +128,11 @@ impl Fifo {
         let packet = self.front()?.packet;
         self.head = self.head.wrapping_add(1);
         self.len -= 1;
+        if self.len == 0 {
+            // A ring goes through all its places, and so through as many cache lines: one that is often
+            // empty needs the first of them alone.
+            self.head = 0;
+        }
         match self.started.checked_sub(1) {
             Some(started) => self.started = started,
             None => self.waiting_bytes -= u64::from(packet.size),
@@ -149,10 +154,12 @@ impl Fifo {
         self.len as usize
     }
 
-    /// Begins to load what [`Fifo::settle`] will look at.
+    /// Begins to load what [`Fifo::settle`] will look at, and the place of the next packet.
     pub fn prepare(&self) {
-        if let Some(entry) = self.get(self.started) {
-            prefetch(entry, size_of::<Entry>());
+        for n in [self.started, self.len] {
+            if let Some(entry) = self.ring.get(self.place(n)) {
+                prefetch(entry, size_of::<Entry>());
+            }
         }
     }
 
