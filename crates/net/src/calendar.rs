@@ -8,13 +8,13 @@
 use crate::Nanos;
 
 /// Time in the upper bits, link in the lower 32: one comparison orders both.
-type Key = u128;
+pub(crate) type Key = u128;
 
-fn key(time: Nanos, link: u32) -> Key {
+pub(crate) fn key(time: Nanos, link: u32) -> Key {
     Key::from(time) << 32 | Key::from(link)
 }
 
-fn time(key: Key) -> Nanos {
+pub(crate) fn time(key: Key) -> Nanos {
     (key >> 32) as Nanos
 }
 

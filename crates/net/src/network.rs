@@ -1,11 +1,11 @@
 //! The network: links, routes over them and the packets that travel.
 
-use crate::calendar::Calendar;
 use crate::link::{Change, Link};
 use crate::packet::Packet;
 use crate::pool::Pool;
 use crate::prefetch::prefetch;
 use crate::queue::Entry;
+use crate::schedule::Schedule;
 use crate::{ConfigError, Counters, Header, LinkConfig, Nanos, Rate};
 
 /// A link of one [`Network`]; means nothing to another one.
@@ -86,7 +86,7 @@ pub struct Network<P> {
     /// Where each route starts in `hops`.
     routes: Vec<u32>,
     packets: Pool<P>,
-    calendar: Calendar,
+    schedule: Schedule,
     /// The next arrivals, as they were known some time ago, by turns.
     soon: [Soon; TURNS],
     turn: usize,
@@ -97,6 +97,9 @@ pub struct Network<P> {
 }
 
 impl<P: Copy> Network<P> {
+    /// So many links need no calendar.
+    const FEW: usize = 64;
+
     /// So many links stay in the near caches by themselves: to look ahead would cost more than it
     /// gains.
     const NEAR: usize = 512;
@@ -111,7 +114,7 @@ impl<P: Copy> Network<P> {
             hops: Vec::new(),
             routes: Vec::new(),
             packets: Pool::new(),
-            calendar: Calendar::default(),
+            schedule: Schedule::new(),
             soon: [Soon::default(); TURNS],
             turn: 0,
             seen: Vec::new(),
@@ -126,8 +129,10 @@ impl<P: Copy> Network<P> {
     pub fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError> {
         config.validate()?;
         let number = self.links.len() as u32;
-        if self.links.len() == Self::NEAR {
-            self.calendar.look_ahead();
+        match self.links.len() {
+            Self::FEW => self.schedule.spread(),
+            Self::NEAR => self.schedule.look_ahead(),
+            _ => {}
         }
         self.links.push(Link::new(&config, self.seed, number));
         self.configs.push(config);
@@ -197,7 +202,7 @@ impl<P: Copy> Network<P> {
 
     /// The time of the next arrival at the end of any link, if packets are underway.
     pub fn next_time(&self) -> Option<Nanos> {
-        self.calendar.first().map(|(time, _)| time)
+        self.schedule.first().map(|(time, _)| time)
     }
 
     /// Lets happen, in order, what happens up to and including `now`. Returns at the first packet
@@ -217,17 +222,17 @@ impl<P: Copy> Network<P> {
         now: Nanos,
         mut upcoming: impl FnMut(usize, &P) -> Option<RouteId>,
     ) -> Option<Delivery<P>> {
-        while let Some((time, number)) = self.calendar.first().filter(|&(time, _)| time <= now) {
+        while let Some((time, number)) = self.schedule.first().filter(|&(time, _)| time <= now) {
             let link = &mut self.links[number as usize];
             let watched = link.is_watched();
             let arrived = if link.is_plain() {
                 let packet = link.leave();
-                self.calendar.replace_first(link.next_arrival());
+                self.schedule.replace_first(link.next_arrival());
                 debug_assert!(link.is_conserved());
                 packet
             } else {
                 let (packet, next) = link.turn(time);
-                self.calendar.replace_first(next);
+                self.schedule.replace_first(next);
                 self.settle(number);
                 packet
             };
@@ -257,7 +262,7 @@ impl<P: Copy> Network<P> {
     /// to the end of its route, and what its receiver needs.
     #[inline]
     fn prepare(&mut self, upcoming: &mut impl FnMut(usize, &P) -> Option<RouteId>) {
-        let Some(link) = self.calendar.ahead(LINK) else { return };
+        let Some(link) = self.schedule.ahead(LINK) else { return };
         let turn = self.turn;
         self.turn = turn.wrapping_add(1);
         let place = |n: usize| turn.wrapping_sub(LINK - n) % TURNS;
@@ -309,7 +314,7 @@ impl<P: Copy> Network<P> {
         if !link.is_plain() {
             self.settle(number);
         } else if was_empty && accepted {
-            self.calendar.insert(link.last_arrival(), number);
+            self.schedule.insert(link.last_arrival(), number);
         }
     }
 
@@ -319,7 +324,7 @@ impl<P: Copy> Network<P> {
     fn settle(&mut self, number: u32) {
         let link = &mut self.links[number as usize];
         if let Some(time) = link.arm() {
-            self.calendar.insert(time, number);
+            self.schedule.insert(time, number);
         }
         while let Some(key) = link.pop_lost() {
             lose(&mut self.packets, &mut self.lost, key);
