@@ -1,6 +1,7 @@
 //! What every link has, and all that a plain one does: packets pass in order, and when one leaves is
 //! known as it enters.
 
+#[cfg(target_pointer_width = "64")]
 use std::mem::offset_of;
 
 use crate::jitter::Jitter;
@@ -35,6 +36,7 @@ pub(crate) struct Core {
     pub jitter: Option<Box<Jitter>>,
 }
 
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(offset_of!(Core, fifo) == 64, "only packets that enter need the first line");
     assert!(offset_of!(Core, counters.dropped_queue) <= 192, "the rest fits into two more");
