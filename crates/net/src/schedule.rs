@@ -12,7 +12,7 @@ use crate::calendar::{Calendar, Key, key, time};
 #[derive(Clone, Debug)]
 pub(crate) enum Schedule {
     Few(BinaryHeap<Reverse<Key>>),
-    Many(Calendar),
+    Many(Box<Calendar>),
 }
 
 impl Schedule {
@@ -29,7 +29,7 @@ impl Schedule {
                 calendar.insert(time(key), key as u32);
             }
         }
-        *self = Schedule::Many(calendar);
+        *self = Schedule::Many(Box::new(calendar));
     }
 
     /// They are so many that one prepares for the next, see [`Calendar::look_ahead`].
