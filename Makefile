@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels \
-	test-capture test-captures test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench site \
+	test-capture test-captures test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench bench-instructions site \
 	lint check-c clean capi install-capi
 
 PREFIX ?= /usr/local
@@ -142,6 +142,10 @@ bench: setup ## ns per acknowledgement, packet-hops per second, MB of capture pe
 	cargo bench --locked -p narrows-emu
 	cargo bench --locked -p narrows-quic
 	@if scripts/setup kernel; then cargo bench --locked -p narrows-kernel; fi
+
+bench-instructions: setup ## what the simulator executes, counted by valgrind: fails at 3 % more than kept in crates/sim/benches/instructions.tsv
+	@scripts/setup valgrind
+	scripts/instructions
 
 site: setup ## the pages as a site, searched and read offline: target/site/index.html
 	@scripts/setup site

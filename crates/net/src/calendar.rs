@@ -8,13 +8,13 @@
 use crate::Nanos;
 
 /// Time in the upper bits, link in the lower 32: one comparison orders both.
-type Key = u128;
+pub(crate) type Key = u128;
 
-fn key(time: Nanos, link: u32) -> Key {
+pub(crate) fn key(time: Nanos, link: u32) -> Key {
     Key::from(time) << 32 | Key::from(link)
 }
 
-fn time(key: Key) -> Nanos {
+pub(crate) fn time(key: Key) -> Nanos {
     (key >> 32) as Nanos
 }
 
@@ -22,9 +22,9 @@ fn time(key: Key) -> Nanos {
 const BUCKETS: u64 = 64 * 64;
 
 /// How many arrivals a bucket should have: few enough to sort.
-const FILL: u64 = 8;
+const FILL: u64 = 4;
 
-/// How many of the next arrivals should be known, so that one can prepare for them.
+/// How many of the next arrivals should be known if one wants to prepare for them.
 const AHEAD: usize = 17;
 
 /// More than this many sorted arrivals are too many to keep sorted.
@@ -52,9 +52,12 @@ struct Waiting {
 /// so the entry changes when the link becomes busy or its first packet has arrived.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// All arrivals up to the end of the present bucket, the earliest at the end. Fewer than
-    /// [`AHEAD`] only if there are no others.
+    /// All arrivals up to the end of the present bucket, in order, behind `passed` that were. Fewer
+    /// than `ahead` only if there are no others.
     near: Vec<Key>,
+    passed: usize,
+    /// At least 1; more only where [`Calendar::ahead`] is asked.
+    ahead: usize,
     /// log2 of the width of a bucket, ns.
     shift: u32,
     /// Number of the present bucket.
@@ -79,6 +82,8 @@ impl Default for Calendar {
     fn default() -> Self {
         Calendar {
             near: Vec::new(),
+            passed: 0,
+            ahead: 1,
             shift: 10,
             present: 0,
             first: vec![NIL; BUCKETS as usize],
@@ -97,18 +102,23 @@ impl Default for Calendar {
 impl Calendar {
     /// The earliest time and its number: the next arrival and its link.
     pub fn first(&self) -> Option<(Nanos, u32)> {
-        self.near.last().map(|&key| (time(key), key as u32))
+        self.near.get(self.passed).map(|&key| (time(key), key as u32))
     }
 
-    /// The link of the arrival after the next `n`, if there are so many; `n` below [`AHEAD`].
+    /// From now on the next [`AHEAD`] are kept in order.
+    pub(crate) fn look_ahead(&mut self) {
+        self.ahead = AHEAD;
+    }
+
+    /// The link of the arrival after the next `n`, if there are so many; `n` below [`AHEAD`], and
+    /// only after [`Calendar::look_ahead`].
     pub(crate) fn ahead(&self, n: usize) -> Option<u32> {
-        let place = self.near.len().checked_sub(n + 1)?;
-        Some(self.near[place] as u32)
+        self.near.get(self.passed + n).map(|&key| key as u32)
     }
 
     /// One more: a link without packets has got one that arrives at `time`.
     pub fn insert(&mut self, time: Nanos, link: u32) {
-        if self.near.is_empty() {
+        if self.left() == 0 {
             // Nothing else is there: the calendar begins anew.
             self.present = time >> self.shift;
         }
@@ -118,7 +128,8 @@ impl Calendar {
     /// The earliest has passed; `next` is its number's next time. The first packet of the earliest
     /// link has arrived, and that link has another.
     pub fn replace_first(&mut self, next: Option<Nanos>) {
-        let Some(first) = self.near.pop() else { return };
+        let Some(&first) = self.near.get(self.passed) else { return };
+        self.passed += 1;
         if let Some(next) = next {
             self.put(next, first as u32);
         }
@@ -126,9 +137,14 @@ impl Calendar {
         if self.review == 0 {
             self.review(time(first));
         }
-        if self.near.len() < AHEAD {
+        if self.left() < self.ahead {
             self.turn();
         }
+    }
+
+    /// How many are sorted and have not passed.
+    fn left(&self) -> usize {
+        self.near.len() - self.passed
     }
 
     fn put(&mut self, time: Nanos, link: u32) {
@@ -136,16 +152,16 @@ impl Calendar {
             self.wait(time, link);
             return;
         }
-        // From the end: few are earlier, and those move up.
+        // From the end: few are later, and those move back.
         let key = key(time, link);
         let mut place = self.near.len();
         self.near.push(key);
-        while place > 0 && self.near[place - 1] < key {
+        while place > self.passed && self.near[place - 1] > key {
             self.near[place] = self.near[place - 1];
             place -= 1;
         }
         self.near[place] = key;
-        if self.near.len() > CROWDED {
+        if self.left() > CROWDED {
             self.spread();
         }
     }
@@ -192,10 +208,13 @@ impl Calendar {
             self.reconsider();
         }
         self.present = next(self);
-        let left = self.near.len();
+        if self.passed >= CROWDED || self.left() == 0 {
+            self.near.drain(..self.passed);
+            self.passed = 0;
+        }
+        let known = self.near.len();
         self.take(self.present % BUCKETS);
-        self.near[left..].sort_unstable_by(|a, b| b.cmp(a));
-        self.near.rotate_left(left);
+        self.near[known..].sort_unstable();
     }
 
     /// Puts what was beyond the buckets into them as far as they reach now.
@@ -256,8 +275,9 @@ impl Calendar {
     /// Too many are sorted: makes the buckets narrower if that helps.
     #[cold]
     fn spread(&mut self) {
-        let (Some(&last), Some(&first)) = (self.near.first(), self.near.last()) else { return };
-        let shift = width(time(last) - time(first), self.near.len() as u64);
+        let near = &self.near[self.passed..];
+        let (Some(&first), Some(&last)) = (near.first(), near.last()) else { return };
+        let shift = width(time(last) - time(first), near.len() as u64);
         if shift < self.shift {
             self.rebuild(shift);
         }
@@ -265,7 +285,9 @@ impl Calendar {
 
     /// Begins anew with other buckets.
     fn rebuild(&mut self, shift: u32) {
-        let sorted = self.near.len();
+        self.near.drain(..self.passed);
+        self.passed = 0;
+        let sorted = !self.near.is_empty();
         while self.words != 0 {
             self.take(self.next_slot());
         }
@@ -274,7 +296,8 @@ impl Calendar {
         self.beyond_from = u64::MAX;
         self.shift = shift;
         let all = std::mem::take(&mut self.near);
-        let Some(&first) = all[..sorted].last().or(all.iter().min()) else { return };
+        let first = if sorted { all.first() } else { all.iter().min() };
+        let Some(&first) = first else { return };
         self.present = time(first) >> shift;
         for key in all {
             if time(key) >> shift > self.present {
@@ -283,7 +306,7 @@ impl Calendar {
                 self.near.push(key);
             }
         }
-        self.near.sort_unstable_by(|a, b| b.cmp(a));
+        self.near.sort_unstable();
     }
 }
 
@@ -299,7 +322,7 @@ mod tests {
     use super::*;
 
     /// Runs each link's arrivals, at non-decreasing times, through a schedule.
-    fn check(mut arrivals: Vec<Vec<Nanos>>) {
+    fn check(mut arrivals: Vec<Vec<Nanos>>, ahead: bool) {
         let mut expected: Vec<(Nanos, u32)> = (0..)
             .zip(&arrivals)
             .flat_map(|(link, times)| times.iter().map(move |&time| (time, link)))
@@ -307,6 +330,9 @@ mod tests {
         expected.sort_unstable();
 
         let mut schedule = Calendar::default();
+        if ahead {
+            schedule.look_ahead();
+        }
         for (link, times) in (0..).zip(&mut arrivals) {
             schedule.insert(times.remove(0), link);
         }
@@ -326,6 +352,7 @@ mod tests {
             links in prop::collection::vec(
                 (0_u32..56, prop::collection::vec(any::<u64>(), 1..60)), 1..100),
             same in any::<bool>(),
+            ahead in any::<bool>(),
         ) {
             let scale = links[0].0;
             let times = |(own, gaps): (u32, Vec<u64>)| {
@@ -333,7 +360,7 @@ mod tests {
                 let sum = |t: &mut u64, gap: u64| { *t += gap >> (63 - bits); Some(*t) };
                 gaps.into_iter().scan(0, sum).collect()
             };
-            check(links.into_iter().map(times).collect());
+            check(links.into_iter().map(times).collect(), ahead);
         }
     }
 
@@ -341,12 +368,13 @@ mod tests {
     /// pace: buckets that fit one time are too wide and too narrow for another.
     #[test]
     fn the_calendar_follows_the_pace() {
-        let times = |link: u64| {
+        let times = |link: u64| -> Vec<Nanos> {
             let begin = (0..20).map(|n| n * (1 + link % 3));
             let fast = (1..20).map(|n| 1_000_000_000 + n * (7 + link % 5));
             let slow = (1..20).map(|n| 2_000_000_000 + n * (link % 11) * 1_000_000);
             begin.chain(fast).chain(slow).collect()
         };
-        check((0..1000).map(times).collect());
+        check((0..1000).map(times).collect(), false);
+        check((0..1000).map(times).collect(), true);
     }
 }

@@ -11,13 +11,33 @@ const LINEAR: u64 = 1 << (PRECISION + 1);
 /// Count, mean and maximum are exact; quantiles are off by at most 1/32 of their value. Memory
 /// grows with the logarithm of the largest value (3.5 kB at one second in ns). A bucket counts to
 /// 2^32 - 1 and no further.
+// Each link has one: so it is small, and what is rarely there is elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram {
     /// None if no quantile will be asked for.
-    buckets: Option<Vec<u32>>,
+    buckets: Option<Box<Buckets>>,
     count: u64,
-    sum: u128,
+    /// Lower and upper half.
+    sum: [u64; 2],
     max: u64,
+}
+
+/// How many values each bucket has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Buckets(Vec<u32>);
+
+impl Buckets {
+    fn count(&mut self, value: u64) {
+        let Buckets(counts) = self;
+        let bucket = bucket(value);
+        if bucket >= counts.len() {
+            // A whole octave, and no room for more: there are many histograms.
+            let octaves = (bucket + 1).next_multiple_of(1 << PRECISION);
+            counts.reserve_exact(octaves - counts.len());
+            counts.resize(octaves, 0);
+        }
+        counts[bucket] = counts[bucket].saturating_add(1);
+    }
 }
 
 /// The bucket of a value: 0..64 map to themselves, above that each octave has 32 buckets.
@@ -43,14 +63,14 @@ fn upper_end(bucket: usize) -> u64 {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Histogram { buckets: Some(Vec::new()), ..Histogram::without_quantiles() }
+        Histogram { buckets: Some(Box::default()), ..Histogram::without_quantiles() }
     }
 }
 
 impl Histogram {
     /// One that knows count, mean and maximum only, and takes no memory beyond its own size.
     pub fn without_quantiles() -> Self {
-        Histogram { buckets: None, count: 0, sum: 0, max: 0 }
+        Histogram { buckets: None, count: 0, sum: [0; 2], max: 0 }
     }
 
     /// An empty one of the same kind.
@@ -62,19 +82,15 @@ impl Histogram {
     }
 
     /// Counts one value.
+    #[inline]
     pub fn record(&mut self, value: u64) {
         if let Some(buckets) = &mut self.buckets {
-            let bucket = bucket(value);
-            if bucket >= buckets.len() {
-                // A whole octave, and no room for more: there are many histograms.
-                let octaves = (bucket + 1).next_multiple_of(1 << PRECISION);
-                buckets.reserve_exact(octaves - buckets.len());
-                buckets.resize(octaves, 0);
-            }
-            buckets[bucket] = buckets[bucket].saturating_add(1);
+            buckets.count(value);
         }
         self.count += 1;
-        self.sum += u128::from(value);
+        let [low, high] = &mut self.sum;
+        let (sum, carry) = low.overflowing_add(value);
+        (*low, *high) = (sum, *high + u64::from(carry));
         self.max = self.max.max(value);
     }
 
@@ -85,7 +101,8 @@ impl Histogram {
 
     /// The mean, rounded down; 0 if nothing was counted.
     pub fn mean(&self) -> u64 {
-        if self.count == 0 { 0 } else { (self.sum / u128::from(self.count)) as u64 }
+        let [low, high] = self.sum.map(u128::from);
+        (high << 64 | low).checked_div(self.count.into()).unwrap_or(0) as u64
     }
 
     /// The largest value; 0 if nothing was counted.
@@ -99,10 +116,10 @@ impl Histogram {
     /// # Panics
     /// If it was made [without quantiles](Histogram::without_quantiles).
     pub fn quantile(&self, q: f64) -> u64 {
-        let buckets = self.buckets.as_ref().expect("quantiles were not asked for");
+        let Buckets(counts) = self.buckets.as_deref().expect("quantiles were not asked for");
         let rank = (libm::ceil(q * self.count as f64) as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
-        for (bucket, count) in buckets.iter().enumerate() {
+        for (bucket, count) in counts.iter().enumerate() {
             seen += u64::from(*count);
             if seen >= rank {
                 return upper_end(bucket).min(self.max);

@@ -74,6 +74,7 @@ mod queue;
 mod rate;
 mod reorder;
 pub mod rng;
+mod schedule;
 mod trace;
 mod wifi;
 

@@ -7,30 +7,24 @@ use crate::loss::Losses;
 use crate::managed::Managed;
 use crate::packet::Packet;
 use crate::plain::Core;
+use crate::prefetch::prefetch;
 use crate::queue::{Entry, Fifo};
 use crate::rate::Server;
 use crate::rng::{self, Purpose};
 use crate::{Counters, Histogram, LinkConfig, Loss, Nanos, Rate};
 
 /// A link with its packets, state and counters together.
-///
-/// What every packet needs comes first and begins with a cache line, see [`Link::HOT`].
 #[derive(Clone, Debug)]
-#[repr(C, align(64))]
+#[repr(C)]
 pub(crate) struct Link {
+    core: Core,
     /// What only some links have.
     managed: Option<Box<Managed>>,
-    /// Whether an observer wants to know what arrives at the far end.
-    pub watched: bool,
-    core: Core,
     /// Packets that were on the link when the counters were reset.
     carried_over: u64,
 }
 
 impl Link {
-    /// Bytes at the beginning that packets need which are not dropped.
-    pub const HOT: usize = offset_of!(Link, core.counters.dropped_queue);
-
     /// Link `number` of a network with this seed, from a valid configuration.
     pub fn new(config: &LinkConfig, seed: u64, number: u32) -> Link {
         let stream = |purpose| rng::link_stream(seed, number, purpose);
@@ -40,25 +34,30 @@ impl Link {
         let managed = || Box::new(Managed::new(config, seed, number));
         let queue_delay =
             if config.quantiles { Histogram::default() } else { Histogram::without_quantiles() };
+        let needs_more = Managed::is_needed(config);
         Link {
             core: Core {
                 server: Server::new(&config.rate),
                 fifo: Fifo::default(),
                 limit: config.limit,
                 mtu: config.mtu,
+                plain: !needs_more,
+                watched: false,
+                loses: config.loss != Loss::None,
+                varies: config.jitter > 0,
                 delay: config.delay,
                 last_arrival: 0,
                 losses: (config.loss != Loss::None).then(losses),
                 jitter: (config.jitter > 0).then(jitter),
                 counters: Counters { queue_delay, ..Counters::default() },
             },
-            managed: Managed::is_needed(config).then(managed),
-            watched: false,
+            managed: needs_more.then(managed),
             carried_over: 0,
         }
     }
 
     /// A packet enters at `now`. False if it was dropped.
+    #[inline(always)]
     pub fn enter(&mut self, now: Nanos, packet: Packet) -> bool {
         let core = &mut self.core;
         core.counters.arrived += 1;
@@ -66,19 +65,28 @@ impl Link {
             core.counters.dropped_mtu += 1;
             return false;
         }
-        if core.losses.as_mut().is_some_and(|losses| losses.next()) {
+        if core.loses && core.draw_loss() {
             core.counters.dropped_random += 1;
             return false;
         }
-        match &mut self.managed {
-            None => core.enter(now, packet),
-            Some(managed) => managed.enter(core, now, packet),
+        if core.plain {
+            return core.enter(now, packet);
         }
+        self.managed.as_mut().is_some_and(|managed| managed.enter(core, now, packet))
+    }
+
+    /// From now on an observer wants to know what arrives at the far end.
+    pub fn watch(&mut self) {
+        self.core.watched = true;
+    }
+
+    pub fn is_watched(&self) -> bool {
+        self.core.watched
     }
 
     /// Whether all that will happen to the packets on it is known.
     pub fn is_plain(&self) -> bool {
-        self.managed.is_none()
+        self.core.plain
     }
 
     /// Whether nothing is on a plain link.
@@ -141,6 +149,7 @@ impl Link {
         let managed = self.managed.get_or_insert_with(|| {
             let mut managed = Box::new(Managed::new(config, seed, number));
             managed.take_over(core, now, &config.rate);
+            core.plain = false;
             managed
         });
         match change {
@@ -156,9 +165,30 @@ impl Link {
         self.core.fifo.front()
     }
 
-    /// A packet will soon enter.
+    /// A packet will soon leave: begins to load what that needs of the link.
+    pub fn prepare_to_leave(&self) {
+        let Core { fifo, .. } = &self.core;
+        prefetch(fifo, offset_of!(Core, counters.queue_delay) - offset_of!(Core, fifo));
+    }
+
+    /// A packet will soon enter, likewise.
+    pub fn prepare_to_enter(&self) {
+        prefetch(&self.core, offset_of!(Core, counters.dropped_queue));
+    }
+
+    /// A packet will soon begin its route here, likewise: such links have jitter, if any have.
+    pub fn prepare_to_begin(&self) {
+        prefetch(&self.core, size_of::<Core>());
+    }
+
+    /// A packet will enter after few others.
     pub fn prepare(&self) {
         self.core.fifo.prepare();
+        if self.core.varies {
+            if let Some(jitter) = self.core.jitter.as_deref() {
+                prefetch(jitter, size_of::<Jitter>());
+            }
+        }
     }
 
     /// All packets on the link.

@@ -83,7 +83,7 @@ impl Managed {
         let waiting = core.fifo.take_waiting();
         // The end of the transmission that has started last: not after the next would have started,
         // and it took the delay at least to arrive.
-        let next = waiting.front().map_or(core.server.busy_until(), |entry| entry.start);
+        let next = waiting.first().map_or(core.server.busy_until(), |entry| entry.start);
         core.last_arrival = core.fifo.back().map_or(0, |entry| entry.arrival);
         let free = next.min(core.last_arrival.saturating_sub(core.delay));
         core.server = Server::new(rate);

@@ -1,11 +1,11 @@
 //! The network: links, routes over them and the packets that travel.
 
-use crate::calendar::Calendar;
 use crate::link::{Change, Link};
 use crate::packet::Packet;
 use crate::pool::Pool;
 use crate::prefetch::prefetch;
 use crate::queue::Entry;
+use crate::schedule::Schedule;
 use crate::{ConfigError, Counters, Header, LinkConfig, Nanos, Rate};
 
 /// A link of one [`Network`]; means nothing to another one.
@@ -46,11 +46,33 @@ pub struct Seen<P> {
     pub payload: P,
 }
 
-/// Marks the end of a route in [`Network::hops`].
-const END: u32 = u32::MAX;
+/// Marks the end of a route in [`Network::hops`], beside the number of the route.
+const END: u32 = 1 << 31;
 
 /// How many arrivals ahead of a delivery [`Network::advance_prefetching`] announces it.
-pub const PREFETCHED: [usize; 3] = [5, 3, 1];
+pub const PREFETCHED: [usize; 4] = [7, 5, 3, 1];
+
+/// How many arrivals ahead one prepares for a link that a packet will leave, for its first packet, and
+/// for where this goes.
+const LINK: usize = 16;
+const FIRST: usize = 13;
+const NEXT: usize = 10;
+/// And for the end of the queue that it will join.
+const QUEUE: usize = 3;
+
+/// Arrivals in preparation: a power of two.
+const TURNS: usize = 16;
+
+/// An arrival in preparation. Few others come between, so it is not looked for again: at worst the
+/// wrong memory is loaded.
+#[derive(Clone, Copy, Debug, Default)]
+struct Soon {
+    /// The link that its packet leaves.
+    link: u32,
+    /// What that enters, see [`Network::hops`], and its place in the pool; not known before [`NEXT`].
+    next: u32,
+    packet: u32,
+}
 
 /// Links and routes, and the packets on them, each with a payload of type `P`: a small value that is
 /// copied.
@@ -59,12 +81,15 @@ pub struct Network<P> {
     seed: u64,
     links: Vec<Link>,
     configs: Vec<LinkConfig>,
-    /// The link numbers of all routes one after another, each route closed by [`END`].
+    /// The link numbers of all routes one after another, each route closed by its number with [`END`].
     hops: Vec<u32>,
     /// Where each route starts in `hops`.
     routes: Vec<u32>,
-    packets: Pool<(RouteId, P)>,
-    calendar: Calendar,
+    packets: Pool<P>,
+    schedule: Schedule,
+    /// The next arrivals, as they were known some time ago, by turns.
+    soon: [Soon; TURNS],
+    turn: usize,
     /// What was seen on watched links.
     seen: Vec<Seen<P>>,
     /// What was dropped, if the caller wants to know.
@@ -72,6 +97,9 @@ pub struct Network<P> {
 }
 
 impl<P: Copy> Network<P> {
+    /// So many links need no calendar.
+    const FEW: usize = 64;
+
     /// So many links stay in the near caches by themselves: to look ahead would cost more than it
     /// gains.
     const NEAR: usize = 512;
@@ -86,7 +114,9 @@ impl<P: Copy> Network<P> {
             hops: Vec::new(),
             routes: Vec::new(),
             packets: Pool::new(),
-            calendar: Calendar::default(),
+            schedule: Schedule::new(),
+            soon: [Soon::default(); TURNS],
+            turn: 0,
             seen: Vec::new(),
             lost: None,
         }
@@ -99,6 +129,11 @@ impl<P: Copy> Network<P> {
     pub fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError> {
         config.validate()?;
         let number = self.links.len() as u32;
+        match self.links.len() {
+            Self::FEW => self.schedule.spread(),
+            Self::NEAR => self.schedule.look_ahead(),
+            _ => {}
+        }
         self.links.push(Link::new(&config, self.seed, number));
         self.configs.push(config);
         Ok(LinkId(number))
@@ -118,7 +153,7 @@ impl<P: Copy> Network<P> {
         let number = self.routes.len() as u32;
         self.routes.push(self.hops.len() as u32);
         self.hops.extend(links.iter().map(|link| link.0));
-        self.hops.push(END);
+        self.hops.push(END | number);
         assert!(self.hops.len() < Packet::MAX_HOPS as usize, "more hops than a packet can count");
         Ok(RouteId(number))
     }
@@ -131,7 +166,7 @@ impl<P: Copy> Network<P> {
     /// The links of a route.
     pub fn route(&self, route: RouteId) -> impl Iterator<Item = LinkId> + '_ {
         let start = self.routes[route.0 as usize] as usize;
-        self.hops[start..].iter().take_while(|&&hop| hop != END).map(|&hop| LinkId(hop))
+        self.hops[start..].iter().take_while(|&&hop| hop < END).map(|&hop| LinkId(hop))
     }
 
     /// The path MTU of a route: the smallest of its links' MTUs.
@@ -161,42 +196,43 @@ impl<P: Copy> Network<P> {
             "enqueue at {now} ns before the arrivals up to then"
         );
         let hop = self.routes[route.0 as usize];
-        let key = self.packets.insert((route, payload));
+        let key = self.packets.insert(payload);
         self.enter(now, Packet::new(header, key, hop));
     }
 
     /// The time of the next arrival at the end of any link, if packets are underway.
     pub fn next_time(&self) -> Option<Nanos> {
-        self.calendar.first().map(|(time, _)| time)
+        self.schedule.first().map(|(time, _)| time)
     }
 
     /// Lets happen, in order, what happens up to and including `now`. Returns at the first packet
     /// that reaches the end of its route; call again until there is none.
     pub fn advance(&mut self, now: Nanos) -> Option<Delivery<P>> {
-        self.advance_prefetching(now, |_, _| {})
+        self.advance_prefetching(now, |_, _| None)
     }
 
     /// As [`Network::advance`], and passes to `upcoming` the packets that will probably be delivered
     /// soon, so that their receivers can prepare for them: the payload, and how many arrivals come
-    /// before, once for each of [`PREFETCHED`]. It sees only some packets, and none in a
-    /// small network, which stays in the near caches by itself.
+    /// before, once for each of [`PREFETCHED`]. It returns the route of what the receiver will send
+    /// then, if it knows one by the last two. It sees only some packets, and none in a small network,
+    /// which stays in the near caches by itself.
     #[inline]
     pub fn advance_prefetching(
         &mut self,
         now: Nanos,
-        mut upcoming: impl FnMut(usize, &P),
+        mut upcoming: impl FnMut(usize, &P) -> Option<RouteId>,
     ) -> Option<Delivery<P>> {
-        while let Some((time, number)) = self.calendar.first().filter(|&(time, _)| time <= now) {
+        while let Some((time, number)) = self.schedule.first().filter(|&(time, _)| time <= now) {
             let link = &mut self.links[number as usize];
-            let watched = link.watched;
+            let watched = link.is_watched();
             let arrived = if link.is_plain() {
                 let packet = link.leave();
-                self.calendar.replace_first(link.next_arrival());
+                self.schedule.replace_first(link.next_arrival());
                 debug_assert!(link.is_conserved());
                 packet
             } else {
                 let (packet, next) = link.turn(time);
-                self.calendar.replace_first(next);
+                self.schedule.replace_first(next);
                 self.settle(number);
                 packet
             };
@@ -208,11 +244,12 @@ impl<P: Copy> Network<P> {
                 self.see(time, number, packet);
             }
             packet.step();
-            if self.hops[packet.hop() as usize] == END {
+            let hop = self.hops[packet.hop() as usize];
+            if hop >= END {
                 // Copied straight from its place: to take it out would copy it twice.
-                let &(route, payload) = self.packets.get(packet.key).expect("it is underway");
+                let payload = *self.packets.get(packet.key);
                 self.packets.remove(packet.key);
-                let (size, ce) = (packet.size, packet.ce());
+                let (route, size, ce) = (RouteId(hop & !END), packet.size, packet.ce());
                 return Some(Delivery { time, route, size, ce, payload });
             }
             self.enter(time, packet);
@@ -224,44 +261,44 @@ impl<P: Copy> Network<P> {
     /// link that this enters, and the end of the queue there; or the payload of one that has come
     /// to the end of its route, and what its receiver needs.
     #[inline]
-    fn prepare(&self, upcoming: &mut impl FnMut(usize, &P)) {
-        let link = |number: u32| &self.links[number as usize];
-        let first = |n: usize| link(self.calendar.ahead(n)?).first();
-        let next = |packet: &Packet| self.hops[packet.hop() as usize + 1];
-        if let Some(number) = self.calendar.ahead(16) {
-            prefetch(link(number), Link::HOT);
-        }
-        if let Some(entry) = first(13) {
+    fn prepare(&mut self, upcoming: &mut impl FnMut(usize, &P) -> Option<RouteId>) {
+        let Some(link) = self.schedule.ahead(LINK) else { return };
+        let turn = self.turn;
+        self.turn = turn.wrapping_add(1);
+        let place = |n: usize| turn.wrapping_sub(LINK - n) % TURNS;
+
+        self.links[link as usize].prepare_to_leave();
+        if let Some(entry) = self.links[self.soon[place(FIRST)].link as usize].first() {
             // With the one behind it.
             prefetch(entry, 2 * size_of::<Entry>());
         }
-        if let Some(packet) = first(10).map(|entry| &entry.packet) {
-            prefetch(&self.hops[packet.hop() as usize + 1], size_of::<u32>());
-        }
-        if let Some(packet) = first(8).map(|entry| &entry.packet) {
-            match next(packet) {
-                END => {
-                    let place = self.packets.place(packet.key);
-                    prefetch(place, size_of_val(place));
+        let soon = &mut self.soon[place(NEXT)];
+        if let Some(Entry { packet, .. }) = self.links[soon.link as usize].first() {
+            (soon.next, soon.packet) = (self.hops[packet.hop() as usize + 1], packet.key);
+            match soon.next {
+                END.. => {
+                    let payload = self.packets.get(packet.key);
+                    prefetch(payload, size_of_val(payload));
                 }
-                number => prefetch(link(number), Link::HOT),
+                number => self.links[number as usize].prepare_to_enter(),
             }
         }
-        if let Some(packet) = first(2).map(|entry| &entry.packet) {
-            match next(packet) {
-                END => {}
-                number => link(number).prepare(),
-            }
+        let soon = self.soon[place(QUEUE)];
+        if soon.next < END {
+            self.links[soon.next as usize].prepare();
         }
         for n in PREFETCHED {
-            if let Some(packet) = first(n).map(|entry| &entry.packet) {
-                if next(packet) == END {
-                    if let Some((_, payload)) = self.packets.get(packet.key) {
-                        upcoming(n, payload);
-                    }
-                }
+            let soon = self.soon[place(n)];
+            if soon.next < END {
+                continue;
+            }
+            if let Some(route) = upcoming(n, self.packets.get(soon.packet)) {
+                let link = &self.links[self.hops[self.routes[route.0 as usize] as usize] as usize];
+                if n == PREFETCHED[3] { link.prepare() } else { link.prepare_to_begin() }
             }
         }
+        // In the place of the one that arrives now.
+        self.soon[place(LINK)] = Soon { link, ..Soon::default() };
     }
 
     /// A packet enters the link it stands before.
@@ -277,7 +314,7 @@ impl<P: Copy> Network<P> {
         if !link.is_plain() {
             self.settle(number);
         } else if was_empty && accepted {
-            self.calendar.insert(link.last_arrival(), number);
+            self.schedule.insert(link.last_arrival(), number);
         }
     }
 
@@ -287,7 +324,7 @@ impl<P: Copy> Network<P> {
     fn settle(&mut self, number: u32) {
         let link = &mut self.links[number as usize];
         if let Some(time) = link.arm() {
-            self.calendar.insert(time, number);
+            self.schedule.insert(time, number);
         }
         while let Some(key) = link.pop_lost() {
             lose(&mut self.packets, &mut self.lost, key);
@@ -356,7 +393,7 @@ impl<P: Copy> Network<P> {
     /// From now on every packet that reaches the far end of the link is kept for
     /// [`Network::drain_seen`].
     pub fn watch(&mut self, link: LinkId) {
-        self.links[link.0 as usize].watched = true;
+        self.links[link.0 as usize].watch();
     }
 
     /// What reached the far end of watched links since the last call, in order of time. Whoever
@@ -378,7 +415,7 @@ impl<P: Copy> Network<P> {
 
     #[cold]
     fn see(&mut self, time: Nanos, link: u32, packet: Packet) {
-        let Some(&(_, payload)) = self.packets.get(packet.key) else { return };
+        let payload = *self.packets.get(packet.key);
         let (size, ce) = (packet.size, packet.ce());
         self.seen.push(Seen { time, link: LinkId(link), size, ce, payload });
     }
@@ -429,9 +466,9 @@ impl<P: Copy> Network<P> {
 }
 
 /// A packet was dropped.
-fn lose<P: Copy>(packets: &mut Pool<(RouteId, P)>, lost: &mut Option<Vec<P>>, key: u32) {
-    if let (Some(lost), Some(&(_, payload))) = (lost, packets.get(key)) {
-        lost.push(payload);
+fn lose<P: Copy>(packets: &mut Pool<P>, lost: &mut Option<Vec<P>>, key: u32) {
+    if let Some(lost) = lost {
+        lost.push(*packets.get(key));
     }
     packets.remove(key);
 }

@@ -25,7 +25,7 @@ pub struct Header {
 }
 
 /// A packet on a link: its header and what the network needs to find the rest of it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Packet {
     /// Bytes on the wire.
     pub size: u32,

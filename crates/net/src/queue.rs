@@ -1,8 +1,6 @@
 //! The packets on a link: those that wait in its droptail queue and, before them, those that are in
 //! transmission or propagate.
 
-use std::collections::VecDeque;
-
 use crate::Nanos;
 use crate::packet::Packet;
 use crate::prefetch::prefetch;
@@ -22,7 +20,7 @@ pub enum Limit {
 }
 
 /// A packet on a link.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Entry {
     /// Start of its transmission; it waits in the queue until then.
     pub start: Nanos,
@@ -33,11 +31,16 @@ pub(crate) struct Entry {
 
 /// First in, first out. Starts and arrivals never decrease from front to back, so the waiting
 /// packets are a suffix, and its beginning moves only back: counting it costs O(1) per packet.
+// A ring of our own: with a standard queue it would not fit into its part of a link's cache line.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fifo {
-    entries: VecDeque<Entry>,
+    /// A power of two of places, or none. A packet is at its number modulo that.
+    ring: Box<[Entry]>,
+    /// Number of the first entry; numbers wrap.
+    head: u32,
+    len: u32,
     /// How many entries were seen to have started.
-    started: usize,
+    started: u32,
     /// Start of the first of the others, or of one before it: no need to look earlier.
     look_at: Nanos,
     /// Bytes of the others.
@@ -45,10 +48,46 @@ pub(crate) struct Fifo {
 }
 
 impl Fifo {
+    /// The place of the entry behind `n` others.
+    #[inline(always)]
+    fn place(&self, n: u32) -> usize {
+        self.head.wrapping_add(n) as usize & self.ring.len().wrapping_sub(1)
+    }
+
+    #[inline(always)]
+    fn get(&self, n: u32) -> Option<&Entry> {
+        if n < self.len { self.ring.get(self.place(n)) } else { None }
+    }
+
+    /// Appends an entry.
+    #[inline(always)]
+    fn push_back(&mut self, entry: Entry) {
+        if self.len as usize == self.ring.len() {
+            self.grow();
+        }
+        let place = self.place(self.len);
+        self.ring[place] = entry;
+        self.len += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let places = (2 * self.ring.len()).max(4);
+        let mut ring = Vec::with_capacity(places);
+        ring.extend(self.iter());
+        ring.resize(places, Entry::default());
+        (self.ring, self.head) = (ring.into_boxed_slice(), 0);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Entry> {
+        (0..self.len).filter_map(|n| self.get(n))
+    }
+
     /// Appends a packet that enters at `now`, the time of the last [`Fifo::settle`].
+    #[inline(always)]
     pub fn push(&mut self, now: Nanos, entry: Entry) {
         if entry.start > now {
-            if self.started == self.entries.len() {
+            if self.started == self.len {
                 self.look_at = entry.start;
             }
             self.waiting_bytes += u64::from(entry.packet.size);
@@ -57,28 +96,43 @@ impl Fifo {
             // that is often idle a cache miss per packet.
             self.started += 1;
         }
-        self.entries.push_back(entry);
+        self.push_back(entry);
     }
 
     /// Puts a packet whose transmission has started before those that arrive later.
     pub fn insert_started(&mut self, entry: Entry) {
-        let later = self.entries.iter().rev().take_while(|e| e.arrival > entry.arrival).count();
-        self.entries.insert(self.entries.len() - later, entry);
+        self.push_back(entry);
+        // From the end: few are later, and those move back.
+        for n in (1..self.len).rev() {
+            let (before, place) = (self.place(n - 1), self.place(n));
+            if self.ring[before].arrival <= entry.arrival {
+                break;
+            }
+            self.ring.swap(before, place);
+        }
         self.started += 1;
     }
 
     /// Takes out the packets that still wait, as of the last [`Fifo::settle`].
-    pub fn take_waiting(&mut self) -> VecDeque<Entry> {
+    pub fn take_waiting(&mut self) -> Vec<Entry> {
         self.waiting_bytes = 0;
-        self.entries.split_off(self.started)
+        let waiting = self.iter().skip(self.started as usize).copied().collect();
+        self.len = self.started;
+        waiting
     }
 
     /// Takes the front, which has started since it has arrived.
     #[inline(always)]
     pub fn pop(&mut self) -> Option<Packet> {
         // Not the whole entry: to copy what nobody asks for would wait for its memory.
-        let packet = self.entries.front()?.packet;
-        self.entries.pop_front();
+        let packet = self.front()?.packet;
+        self.head = self.head.wrapping_add(1);
+        self.len -= 1;
+        if self.len == 0 {
+            // A ring goes through all its places, and so through as many cache lines: one that is often
+            // empty needs the first of them alone.
+            self.head = 0;
+        }
         match self.started.checked_sub(1) {
             Some(started) => self.started = started,
             None => self.waiting_bytes -= u64::from(packet.size),
@@ -87,31 +141,35 @@ impl Fifo {
     }
 
     pub fn back(&self) -> Option<&Entry> {
-        self.entries.back()
+        self.get(self.len.wrapping_sub(1))
     }
 
+    #[inline(always)]
     pub fn front(&self) -> Option<&Entry> {
-        self.entries.front()
+        self.get(0)
     }
 
     /// All packets on the link.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.len as usize
     }
 
-    /// Begins to load what [`Fifo::settle`] will look at.
+    /// Begins to load what [`Fifo::settle`] will look at, and the place of the next packet.
     pub fn prepare(&self) {
-        if let Some(entry) = self.entries.get(self.started) {
-            prefetch(entry, size_of::<Entry>());
+        for n in [self.started, self.len] {
+            if let Some(entry) = self.ring.get(self.place(n)) {
+                prefetch(entry, size_of::<Entry>());
+            }
         }
     }
 
     /// Notices which transmissions have started by `now`.
+    #[inline(always)]
     pub fn settle(&mut self, now: Nanos) {
         if now < self.look_at {
             return;
         }
-        while let Some(entry) = self.entries.get(self.started) {
+        while let Some(entry) = self.get(self.started) {
             if entry.start > now {
                 self.look_at = entry.start;
                 break;
@@ -124,18 +182,18 @@ impl Fifo {
     /// Packets and bytes that wait at `now`. Unlike [`Fifo::settle`] it remembers nothing, so an
     /// observer may ask for any time.
     pub fn waiting(&self, now: Nanos) -> (usize, u64) {
-        let started = self.entries.partition_point(|entry| entry.start <= now);
-        let waiting = self.entries.range(started..);
-        (waiting.len(), waiting.map(|entry| u64::from(entry.packet.size)).sum())
+        let waiting = (0..self.len).rev().map_while(|n| self.get(n).filter(|e| e.start > now));
+        waiting.fold((0, 0), |(n, bytes), entry| (n + 1, bytes + u64::from(entry.packet.size)))
     }
 
     /// Whether a packet of `size` bytes that would wait for `wait` may join the queue, as of the
     /// last [`Fifo::settle`]. One that does not have to wait never meets the limit.
+    #[inline(always)]
     pub fn admits(&self, limit: Limit, size: u32, wait: Nanos) -> bool {
         wait == 0
             || match limit {
                 Limit::Unlimited => true,
-                Limit::Packets(packets) => self.entries.len() - self.started < packets as usize,
+                Limit::Packets(packets) => self.len - self.started < packets,
                 Limit::Bytes(bytes) => self.waiting_bytes + u64::from(size) <= bytes,
                 Limit::Time(time) => wait <= time,
             }

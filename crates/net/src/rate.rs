@@ -4,6 +4,7 @@
 //! packet is fixed when it enters the link. A managed queue calls [`Server::serve`] when the
 //! transmission starts.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use crate::{Nanos, SECOND, Trace};
@@ -91,7 +92,7 @@ impl Server {
     pub fn mean_rate(&self) -> f64 {
         match self {
             Server::Infinite => f64::INFINITY,
-            Server::Constant(constant) => constant.rate as f64,
+            Server::Constant(constant) => constant.rate.get() as f64,
             Server::Trace(opportunities) => opportunities.trace.mean_rate() as f64,
         }
     }
@@ -114,7 +115,7 @@ impl Server {
 #[derive(Clone, Debug)]
 pub(crate) struct Constant {
     /// bit/s.
-    rate: u64,
+    rate: NonZeroU64,
     busy_until: Nanos,
     /// In 1/rate ns, below `rate`.
     fraction: u64,
@@ -122,6 +123,7 @@ pub(crate) struct Constant {
 
 impl Constant {
     fn new(rate: u64) -> Constant {
+        let rate = NonZeroU64::new(rate).expect("a valid configuration has a rate");
         Constant { rate, busy_until: 0, fraction: 0 }
     }
 
@@ -145,7 +147,7 @@ impl Constant {
         let idle = now >= self.free_at();
         let (since, fraction) = if idle { (now, 0) } else { (self.busy_until, self.fraction) };
         let work = u128::from(bytes) * u128::from(8 * SECOND) + u128::from(fraction);
-        let time = work.div_ceil(u128::from(self.rate));
+        let time = work.div_ceil(u128::from(self.rate.get()));
         since.saturating_add(u64::try_from(time).unwrap_or(Nanos::MAX))
     }
 

@@ -2,7 +2,8 @@
 
 use narrows_laws::MAX_PATHS;
 use narrows_net::{
-    ConfigError, Delivery, Header, LinkConfig, LinkId, Nanos, Network, Rate, RouteId,
+    ConfigError, Delivery, Header, LinkConfig, LinkId, Nanos, Network, PREFETCHED, Rate, RouteId,
+    prefetch,
 };
 use narrows_traffic::{ConnId, FlowId, Generator, Message, PathManager, Source, TcpConfig, UdpId};
 
@@ -182,11 +183,13 @@ impl Sim {
         loop {
             let before = self.now;
             let timer = self.timers.first();
-            let connections = &self.connections;
+            let (connections, armed) = (&self.connections, &self.armed);
             let delivery = self.network.advance_prefetching(timer.min(t), |n, packet| {
-                if let Some(connection) = connections.get(packet.flow as usize) {
-                    connection.prefetch(n, packet);
+                let connection = connections.get(packet.flow as usize)?;
+                if n == PREFETCHED[0] {
+                    prefetch(&armed[packet.flow as usize], size_of::<[Nanos; MAX_PATHS]>());
                 }
+                connection.prefetch(n, packet)
             });
             if let Some(recorder) = &mut self.recorder {
                 self.network.drain_seen().for_each(|seen| recorder.on_link(&seen));
@@ -312,6 +315,13 @@ impl Sim {
         let armed = &mut self.armed[flow as usize];
         for path in connection.take_touched() {
             let deadline = connection.deadline(path);
+            if deadline < armed[path] {
+                armed[path] = deadline;
+                self.timers.set(deadline, Target::Subflow(flow, path as u8));
+            }
+        }
+        for path in connection.take_received() {
+            let deadline = connection.ack_deadline(path);
             if deadline < armed[path] {
                 armed[path] = deadline;
                 self.timers.set(deadline, Target::Subflow(flow, path as u8));

@@ -4,6 +4,9 @@
 //! packets delivered per second of wall time compares better. Every run has a process of its own,
 //! so that its peak memory can be told; the quickest of several counts, as the others were
 //! disturbed. Where ns-2 is installed, it runs the dumbbells in turn with us.
+//!
+//! `--alone NAME [MS]` runs a case once, for so many simulated milliseconds; scripts/instructions
+//! counts what that executes.
 
 mod connections;
 mod dumbbell;
@@ -14,7 +17,7 @@ mod ns2;
 use std::process::Command;
 use std::time::Instant;
 
-use narrows_net::{LinkConfig, LinkId, Nanos};
+use narrows_net::{LinkConfig, LinkId, MILLISECOND, Nanos};
 use narrows_sim::Sim;
 use narrows_stats::jain;
 use narrows_traffic::ConnId;
@@ -89,11 +92,11 @@ fn add(sim: &mut Sim, config: LinkConfig) -> LinkId {
     sim.add_link(config).expect("a valid link")
 }
 
-/// Runs a case in this process.
-fn run(case: &Case) -> Outcome {
+/// Runs a case in this process, or as much of it as is asked for.
+fn run(case: &Case, only: Option<Nanos>) -> Outcome {
     let Built { mut sim, connections, mss, until } = (case.build)();
     let start = Instant::now();
-    sim.run_until(until);
+    sim.run_until(only.unwrap_or(until));
     let wall_s = start.elapsed().as_secs_f64();
     let network = sim.network();
     let hops = network.links().map(|link| network.counters(link).sent).sum();
@@ -106,7 +109,7 @@ fn run(case: &Case) -> Outcome {
     Outcome { wall_s, hops, packets: bytes.iter().sum::<u64>() / mss, peak: memory::peak(), jain }
 }
 
-/// Marks the process that runs one case; its name follows.
+/// Marks the process that runs one case; its name follows, and perhaps the simulated milliseconds.
 const ALONE: &str = "--alone";
 
 /// Runs this program again for one case or measurement and returns the numbers it prints.
@@ -129,13 +132,14 @@ fn run_alone(case: &Case) -> Outcome {
 }
 
 /// The part of the program that [`alone`] starts.
-fn main_alone(name: &str) {
+fn main_alone(name: &str, milliseconds: Option<&String>) {
     if let Some(subflows) = name.strip_prefix(connections::IDLE) {
         println!("{}", connections::idle_bytes(subflows.parse().expect("a number")));
         return;
     }
     let case = CASES.iter().find(|case| case.name == name).expect("a case");
-    let Outcome { wall_s, hops, packets, peak, jain } = run(case);
+    let only = milliseconds.map(|ms| ms.parse::<Nanos>().expect("a number") * MILLISECOND);
+    let Outcome { wall_s, hops, packets, peak, jain } = run(case, only);
     println!("{wall_s} {hops} {packets} {peak} {jain}");
 }
 
@@ -177,9 +181,9 @@ fn compare_bbr(bbr: &str, reno: &str) {
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if let [mark, name] = &arguments[..] {
+    if let [mark, name, rest @ ..] = &arguments[..] {
         if mark == ALONE {
-            return main_alone(name);
+            return main_alone(name, rest.first());
         }
     }
     // Cargo itself passes `--bench`.

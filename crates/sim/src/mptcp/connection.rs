@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::mem::offset_of;
 
 use narrows_laws::{Conn, State};
-use narrows_net::{Nanos, PREFETCHED, prefetch};
+use narrows_net::{Nanos, PREFETCHED, RouteId, prefetch};
 use narrows_traffic::{Generator, Message, Messages, Opener, Scheduler, Source, TcpConfig, Write};
 
 use super::reassembly::Reassembly;
@@ -38,6 +38,9 @@ pub(crate) struct Connection {
     /// they are fewer. To look at the timers of all after each packet would take a cache miss for
     /// each.
     pub(super) touched: u8,
+    /// Those of which the timer of the delayed acknowledgement alone may have changed, as bits: the
+    /// sender's are in other cache lines.
+    received: u8,
     /// Path and generation of the subflow that opened it, or tries to.
     pub(super) first: (u8, u8),
     /// The subflows with something to acknowledge once all has been read, as bits.
@@ -90,6 +93,15 @@ const MODEL_WINDOWS: u64 = 3;
 
 /// All subflows, as bits.
 pub(super) const ALL: u8 = u8::MAX;
+
+/// The paths in a set of bits.
+pub(super) fn paths(mut set: u8) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let path = set.trailing_zeros();
+        set &= set.wrapping_sub(1);
+        (path < u8::BITS).then_some(path as usize)
+    })
+}
 
 impl Connection {
     pub fn new(
@@ -149,6 +161,7 @@ impl Connection {
             probes: 0,
             rtx_at: NEVER,
             touched: ALL,
+            received: 0,
         }
     }
 
@@ -187,8 +200,10 @@ impl Connection {
             // Of a subflow that is gone: the answer would be a reset.
             return;
         }
-        if matches!(packet.body, Body::Data(_) | Body::Ack(_)) {
-            self.touched = 1 << path;
+        match packet.body {
+            Body::Data(_) => (self.touched, self.received) = (0, 1 << path),
+            Body::Ack(_) => self.touched = 1 << path,
+            _ => {}
         }
         match &packet.body {
             Body::Data(segment) => self.on_segment(path, segment, ce, wire),
@@ -284,14 +299,15 @@ impl Connection {
     }
 
     /// A packet will arrive after `n` others, one of [`PREFETCHED`]: begins to load what it needs.
-    /// Each step follows the pointers that the one before has loaded.
-    pub fn prefetch(&self, n: usize, packet: &Packet) {
+    /// Each step follows the pointers that the one before has loaded. Returns where the answer will
+    /// probably go, once that is known.
+    pub fn prefetch(&self, n: usize, packet: &Packet) -> Option<RouteId> {
         let is_ack = match packet.body {
             Body::Ack(_) => true,
             Body::Data(_) => false,
-            _ => return,
+            _ => return None,
         };
-        let [early, middle, _] = PREFETCHED;
+        let [early, middle, late, _] = PREFETCHED;
         if n == early {
             prefetch(self, offset_of!(Connection, stream));
             if is_ack {
@@ -302,23 +318,27 @@ impl Connection {
                 let bytes = offset_of!(Connection, controller) - offset_of!(Connection, data);
                 prefetch(&self.data, bytes);
             }
-            return;
+            return None;
         }
-        let Some(subflow) = self.subflows.get(usize::from(packet.path)) else { return };
+        let subflow = self.subflows.get(usize::from(packet.path))?;
         match (n == middle, is_ack) {
             (true, true) => {
                 if let Some(lane) = self.lanes.first() {
                     prefetch(lane, size_of_val(&self.lanes[..]));
                 }
                 subflow.prefetch_ack();
+                return None;
             }
             (true, false) => {
                 self.data.prefetch();
                 subflow.prefetch_data();
+                return None;
             }
-            (false, true) => subflow.sender.prefetch(),
-            (false, false) => subflow.receiver.prefetch(),
+            (false, true) if n == late => subflow.sender.prefetch(),
+            (false, false) if n == late => subflow.receiver.prefetch(),
+            _ => {}
         }
+        Some(if is_ack { subflow.sender.route() } else { subflow.reverse })
     }
 
     /// The application reads what is in order. If nothing waits any more, what was pushed is
@@ -327,7 +347,7 @@ impl Connection {
         if self.pushed == 0 || !self.data.is_empty() {
             return;
         }
-        self.touched |= self.pushed;
+        self.received |= self.pushed;
         for path in 0..self.subflows.len() {
             if self.pushed & (1 << path) != 0 && self.subflows[path].receiver.on_read(wire.now) {
                 self.acknowledge(path, wire);
@@ -398,6 +418,11 @@ impl Connection {
         if path == 0 { own.min(self.own_deadline()) } else { own }
     }
 
+    /// The same of the acknowledgement's timer alone.
+    pub fn ack_deadline(&self, path: usize) -> Nanos {
+        self.subflows[path].receiver.delack.deadline()
+    }
+
     /// When the timers of the connection itself next want attention.
     pub fn own_deadline(&self) -> Nanos {
         self.probe_at.min(self.rtx_at)
@@ -406,7 +431,17 @@ impl Connection {
     /// The subflows whose timers may have changed since the last call.
     pub fn take_touched(&mut self) -> impl Iterator<Item = usize> + use<> {
         let touched = std::mem::replace(&mut self.touched, ALL);
-        (0..self.subflows.len()).filter(move |path| touched & (1 << path) != 0)
+        paths(touched & self.all())
+    }
+
+    /// Those of which the acknowledgement's timer alone may have changed.
+    pub fn take_received(&mut self) -> impl Iterator<Item = usize> + use<> {
+        paths(std::mem::take(&mut self.received))
+    }
+
+    /// The subflows that there are, as bits.
+    pub(super) fn all(&self) -> u8 {
+        ALL.checked_shr(8 - self.subflows.len() as u32).unwrap_or(0)
     }
 
     /// Lets expire what is due on a subflow.

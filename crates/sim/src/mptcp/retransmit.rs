@@ -9,7 +9,7 @@
 use narrows_net::Nanos;
 use narrows_traffic::Scheduler;
 
-use super::connection::Connection;
+use super::connection::{Connection, paths};
 use crate::tcp::NEVER;
 use crate::wire::Wire;
 
@@ -34,8 +34,7 @@ impl Connection {
             self.restart_rtx_timer(wire.now);
         }
         // A path that carries nothing has its advice withdrawn by the others.
-        let asked = self.advised | 1 << path;
-        for path in (0..self.subflows.len()).filter(|path| asked & (1 << path) != 0) {
+        for path in paths(self.advised | 1 << path) {
             let advice = self.controller.advice(path);
             if advice != self.subflows[path].advice {
                 self.heed(advice, path, wire);

@@ -21,6 +21,17 @@ pub(crate) struct Receiver {
     next: u64,
     /// `next` at the last acknowledgement sent.
     acked: u64,
+    /// None before the first segment that was not the next.
+    disorder: Option<Box<Disorder>>,
+    /// TS.Recent of RFC 7323.
+    echo: Nanos,
+    ecn: EcnReceiver,
+    pub delack: DelayedAck,
+}
+
+/// What came and was not next.
+#[derive(Debug, Default)]
+struct Disorder {
     out_of_order: Ranges,
     /// The ranges that last received a segment, the newest first.
     blocks: VecDeque<(u64, u64)>,
@@ -29,10 +40,6 @@ pub(crate) struct Receiver {
     held: VecDeque<Held>,
     /// A segment that came twice, to be reported with the next acknowledgement (RFC 2883).
     duplicate: Option<(u64, u64)>,
-    /// TS.Recent of RFC 7323.
-    echo: Nanos,
-    ecn: EcnReceiver,
-    pub delack: DelayedAck,
 }
 
 /// A segment that waits behind a gap of its subflow.
@@ -52,11 +59,17 @@ impl Receiver {
 
     /// Data will arrive: begins to load what is out of order, if anything is.
     pub fn prefetch(&self) {
-        self.out_of_order.prefetch();
-        if let (Some(held), Some(block)) = (self.held.back(), self.blocks.front()) {
+        let Some(disorder) = &self.disorder else { return };
+        disorder.out_of_order.prefetch();
+        if let (Some(held), Some(block)) = (disorder.held.back(), disorder.blocks.front()) {
             prefetch(held, size_of_val(held));
             prefetch(block, size_of_val(block));
         }
+    }
+
+    /// Nothing waits for a segment before it.
+    fn is_in_order(&self) -> bool {
+        self.disorder.as_ref().is_none_or(|disorder| disorder.out_of_order.is_empty())
     }
 
     /// Takes a segment, marked if `ce`, and hands what is in order to the connection. True if an
@@ -84,7 +97,7 @@ impl Receiver {
         // acknowledgements were lost. Linux's tcp_data_queue() hurries with its answers then.
         if end <= self.next {
             if len > 0 {
-                self.duplicate = Some((seq, end));
+                self.disorder.get_or_insert_default().duplicate = Some((seq, end));
                 self.delack.enter_quick(QUICK_ACKS);
             }
             return true;
@@ -100,7 +113,7 @@ impl Receiver {
         } else {
             data.insert(dsn, len);
         }
-        if self.out_of_order.is_empty() {
+        if self.is_in_order() {
             // The window of a sender that has just reduced it may be so small that it waits for this
             // acknowledgement (Linux: tcp_ecn_accept_cwr()).
             return self.delack.on_segment(len, psh, self.next - self.acked, now) || cwr;
@@ -114,45 +127,49 @@ impl Receiver {
     /// Stores a segment beyond a gap.
     fn hold(&mut self, segment: &Segment, multipath: bool, now: Nanos) {
         let end = segment.seq + u64::from(segment.len);
-        let (range, new) = self.out_of_order.insert(segment.seq, end);
+        let Disorder { out_of_order, blocks, held, duplicate } =
+            &mut **self.disorder.get_or_insert_default();
+        let (range, new) = out_of_order.insert(segment.seq, end);
         if new == 0 {
-            self.duplicate = Some((segment.seq, end));
+            *duplicate = Some((segment.seq, end));
         } else if multipath {
-            let place = match self.held.back() {
+            let place = match held.back() {
                 Some(last) if last.seq > segment.seq => {
-                    self.held.partition_point(|s| s.seq < segment.seq)
+                    held.partition_point(|s| s.seq < segment.seq)
                 }
-                _ => self.held.len(),
+                _ => held.len(),
             };
             let Segment { seq, dsn, len, .. } = *segment;
-            self.held.insert(place, Held { seq, dsn, len, arrived: now });
+            held.insert(place, Held { seq, dsn, len, arrived: now });
         }
         // RFC 2018, section 4: the first block is the one with the newest segment.
-        self.blocks.retain(|b| b.1 < range.0 || b.0 > range.1);
-        self.blocks.truncate(MAX_SACK_BLOCKS - 1);
-        self.blocks.push_front(range);
+        blocks.retain(|b| b.1 < range.0 || b.0 > range.1);
+        blocks.truncate(MAX_SACK_BLOCKS - 1);
+        blocks.push_front(range);
     }
 
     /// A gap was filled: hands on what follows it.
     fn fill(&mut self, multipath: bool, now: Nanos, data: &mut Reassembly) {
+        let Some(Disorder { out_of_order, blocks, held, .. }) = self.disorder.as_deref_mut() else {
+            return;
+        };
         let from = self.next;
-        self.next = self.out_of_order.advance(from);
+        self.next = out_of_order.advance(from);
         if multipath {
-            while let Some(segment) = self.held.front().filter(|s| s.seq < self.next) {
+            while let Some(segment) = held.front().filter(|s| s.seq < self.next) {
                 data.insert_mapped(segment.dsn, segment.len, segment.arrived, now);
-                self.held.pop_front();
+                held.pop_front();
             }
         } else if self.next > from {
             data.insert_range(from, self.next);
         }
-        let next = self.next;
-        self.blocks.retain(|b| b.1 > next);
+        blocks.retain(|b| b.1 > self.next);
     }
 
     /// The application has read all that is in order, and nothing else waits on the connection: true
     /// if an acknowledgement is due at once.
     pub fn on_read(&mut self, now: Nanos) -> bool {
-        self.out_of_order.is_empty() && self.delack.on_read(self.next - self.acked, now)
+        self.is_in_order() && self.delack.on_read(self.next - self.acked, now)
     }
 
     /// The acknowledgement to send now.
@@ -173,18 +190,20 @@ impl Receiver {
     /// The SACK blocks: a duplicate first.
     fn sack(&mut self) -> [(i32, i32); MAX_SACK_BLOCKS] {
         let mut sack = [(0, 0); MAX_SACK_BLOCKS];
-        if self.blocks.is_empty() && self.duplicate.is_none() {
+        let Some(disorder) = self.disorder.as_deref_mut() else { return sack };
+        let Disorder { blocks, duplicate, .. } = disorder;
+        if blocks.is_empty() && duplicate.is_none() {
             return sack;
         }
         let offset = |seq: u64| {
             let offset = seq.wrapping_sub(self.next) as i64;
             offset.clamp(i32::MIN.into(), i32::MAX.into()) as i32
         };
-        let blocks = self.duplicate.iter().chain(&self.blocks);
+        let blocks = duplicate.iter().chain(&*blocks);
         for (place, &(start, end)) in sack.iter_mut().zip(blocks) {
             *place = (offset(start), offset(end));
         }
-        self.duplicate = None;
+        *duplicate = None;
         sack
     }
 }
