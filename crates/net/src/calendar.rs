@@ -52,8 +52,8 @@ struct Waiting {
 /// so the entry changes when the link becomes busy or its first packet has arrived.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// All arrivals up to the end of the present bucket, in order, behind `passed` that were. Fewer
-    /// than `ahead` only if there are no others.
+    /// All arrivals up to the end of the present bucket, in order, behind `passed` that were. As a
+    /// rule `ahead` or more, if there are so many.
     near: Vec<Key>,
     passed: usize,
     /// At least 1; more only where [`Calendar::ahead`] is asked.
@@ -120,6 +120,8 @@ impl Calendar {
     pub fn insert(&mut self, time: Nanos, link: u32) {
         if self.left() == 0 {
             // Nothing else is there: the calendar begins anew.
+            self.near.clear();
+            self.passed = 0;
             self.present = time >> self.shift;
         }
         self.put(time, link);
@@ -343,6 +345,17 @@ mod tests {
             schedule.replace_first((!times.is_empty()).then(|| times.remove(0)));
         }
         assert!(seen == expected);
+    }
+
+    /// One entry that comes and goes, as a lone timer does, leaves nothing behind.
+    #[test]
+    fn what_has_passed_takes_no_memory() {
+        let mut calendar = Calendar::default();
+        for time in 0..100_000 {
+            calendar.insert(time * 1_000_000, 0);
+            calendar.replace_first(None);
+        }
+        assert!(calendar.near.len() <= 1);
     }
 
     proptest! {

@@ -130,7 +130,7 @@ impl<P: Copy> Network<P> {
         config.validate()?;
         let number = self.links.len() as u32;
         match self.links.len() {
-            Self::FEW => self.schedule.spread(),
+            Self::FEW => self.schedule.become_many(),
             Self::NEAR => self.schedule.look_ahead(),
             _ => {}
         }

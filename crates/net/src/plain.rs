@@ -28,7 +28,7 @@ pub(crate) struct Core {
     pub plain: bool,
     /// Whether an observer wants to know what arrives at the far end.
     pub watched: bool,
-    /// Whether there are losses, and whether there is jitter.
+    /// Whether there are losses, and whether there is jitter: these are in a line that few packets need.
     pub loses: bool,
     pub varies: bool,
     pub counters: Counters,

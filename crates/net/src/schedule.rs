@@ -22,12 +22,11 @@ impl Schedule {
     }
 
     /// The links have become many.
-    pub fn spread(&mut self) {
+    pub fn become_many(&mut self) {
+        let Schedule::Few(arrivals) = self else { return };
         let mut calendar = Calendar::default();
-        if let Schedule::Few(arrivals) = self {
-            for Reverse(key) in arrivals.drain() {
-                calendar.insert(time(key), key as u32);
-            }
+        for Reverse(key) in arrivals.drain() {
+            calendar.insert(time(key), key as u32);
         }
         *self = Schedule::Many(Box::new(calendar));
     }
@@ -98,7 +97,7 @@ mod tests {
             let mut seen = Vec::new();
             while let Some((time, link)) = schedule.first() {
                 if spread == Some(seen.len()) {
-                    schedule.spread();
+                    schedule.become_many();
                 }
                 seen.push((time, link));
                 let period = 1 + u64::from(link % 3);

@@ -307,3 +307,33 @@ fn a_packet_larger_than_the_mtu_of_a_later_link_is_dropped_there() {
     assert_eq!((network.counters(wide).sent, network.counters(wide).dropped_mtu), (2, 0));
     assert_eq!((network.counters(narrow).sent, network.counters(narrow).dropped_mtu), (1, 1));
 }
+
+/// What is delivered, and what each of the first links has counted; `idle` links more that carry nothing are
+/// added before a place in the story.
+fn told(mut network: Network<usize>, story: &Story, idle: usize, at: usize) -> String {
+    let links: Vec<_> = network.links().collect();
+    let mut deliveries = Vec::new();
+    for (number, (now, what)) in story.iter().enumerate() {
+        if number == at {
+            (0..idle).for_each(|_| _ = network.add_link(LinkConfig::default()).unwrap());
+        }
+        deliveries.extend(std::iter::from_fn(|| network.advance(*now)));
+        act(&mut network, *now, number, what);
+    }
+    deliveries.extend(std::iter::from_fn(|| network.advance(Nanos::MAX)));
+    let counters: Vec<_> = links.iter().map(|&link| network.counters(link)).collect();
+    format!("{deliveries:?} {counters:?}")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Arrivals of few links are kept otherwise than those of many, and of very many one prepares for the next.
+    #[test]
+    fn links_that_carry_nothing_change_nothing((network, story) in any_story()) {
+        let alone = told(network.clone(), &story, 0, 0);
+        for (idle, at) in [(100, 0), (600, 0), (100, story.len() / 2), (600, story.len() / 2)] {
+            prop_assert_eq!(&told(network.clone(), &story, idle, at), &alone);
+        }
+    }
+}
