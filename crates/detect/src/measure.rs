@@ -7,7 +7,7 @@ use crate::copies::{Again, Copies};
 use crate::packet::{End, Segment};
 use crate::sizes::Flows;
 use crate::survey::{Flow, Survey, read};
-use crate::tally::after;
+use crate::tally::{after, is_of_a_message};
 use crate::{Error, Input, Observation, Signal, capture};
 
 /// Segments of a flow that wait for their acknowledgement; of more no delay is taken.
@@ -202,13 +202,6 @@ impl State {
             self.sent.pop_front();
         }
     }
-}
-
-/// Does an acknowledgement of `bytes` tell nothing of the network? With data it was sent when the other
-/// program had an answer; of less than half a segment a receiver may put it off for 40 ms and more (RFC 5681,
-/// 4.2).
-pub fn is_of_a_message(segment: &Segment, bytes: u32, mss: u32) -> bool {
-    segment.len > 0 || bytes < mss / 2
 }
 
 /// What a segment shows of its flow.

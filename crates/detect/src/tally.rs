@@ -3,7 +3,6 @@
 
 use crate::clock::Clock;
 use crate::copies::Again;
-use crate::measure::is_of_a_message;
 use crate::mptcp::Multipath;
 use crate::packet::{End, Segment};
 use crate::place::At;
@@ -63,6 +62,13 @@ pub struct Entry {
 /// Is `a` behind `b` in the order of sequence numbers?
 pub fn after(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
+}
+
+/// Does an acknowledgement of `bytes` tell nothing of the network? With data it was sent when the other
+/// program had an answer; of less than half a segment a receiver may put it off for 40 ms and more (RFC 5681,
+/// 4.2).
+pub fn is_of_a_message(segment: &Segment, bytes: u32, mss: u32) -> bool {
+    segment.len > 0 || bytes < mss / 2
 }
 
 impl Entry {
