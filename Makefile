@@ -83,7 +83,7 @@ test-capture: setup ## check captures with tshark
 	@scripts/setup capture
 	cargo test --locked -p narrows-lab --test capture
 
-test-browser: setup site ## pages of --report, and the site, in a headless Chromium; pictures in target/browser
+test-browser: setup site ## pages of --report, the site and the simulator in a page, in a headless Chromium; pictures in target/browser
 	@scripts/setup browser
 	cargo test --locked -p narrows --test browser -- --ignored --nocapture --test-threads 1
 
@@ -141,7 +141,7 @@ bench: setup ## ns per acknowledgement, packet-hops per second, MB of capture pe
 	cargo bench --locked -p narrows-quic
 	@if scripts/setup kernel; then cargo bench --locked -p narrows-kernel; fi
 
-site: setup ## the pages as a site, searched and read offline: target/site/index.html
+site: setup ## the pages as a site, searched and read offline: target/site/index.html; with clang and rustup's wasm32-unknown-unknown the simulator in a page
 	@scripts/setup site
 	scripts/site
 
