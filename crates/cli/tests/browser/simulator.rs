@@ -226,10 +226,19 @@ fn the_page_is_used_by_keys_and_stays_responsive_and_stops() {
 
 #[test]
 #[ignore = "make test-browser"]
-fn a_wrong_or_hostile_address_is_said_and_is_text() {
+fn the_address_of_the_guide_runs_and_a_wrong_or_hostile_one_is_said_as_text() {
     let Some((mut browser, page)) = start() else { return };
     browser.open(&page, 420, false);
     said(&mut browser);
+    let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/browser.md");
+    let guide = fs::read_to_string(guide).unwrap();
+    let right = guide.lines().find_map(|line| line.strip_prefix("simulator.html#")).unwrap();
+    browser.value(&format!(
+        "document.getElementById('status').textContent = ''; location.hash = {}",
+        json!(right)
+    ));
+    let status = said(&mut browser);
+    assert!(status.contains("simulated"), "{right} of the guide: {status}");
     for (words, error) in [
         (&[("scenario", "sbd/sb2")][..], "sbd/sb2: no such file and no shipped scenario"),
         (&[("cc", "leo")], "--cc: unknown law 'leo'"),
