@@ -134,9 +134,11 @@ function soon() {
   stop("");
   waiting = setTimeout(run, 350);
 }
+// No results of another choice stand below what was wrong.
 function fail(error) {
   byId("results").replaceChildren();
   byId("files").replaceChildren();
+  byId("clock").max = end = 0;
   say(error.message, true);
 }
 function stop(why) {
@@ -149,7 +151,8 @@ function stop(why) {
 async function run() {
   clearTimeout(waiting);
   running?.abort();
-  const mine = running = new AbortController(), { signal } = mine;
+  running = new AbortController();
+  const { signal } = running;
   pause();
   byId("run").textContent = "Stop";
   byId("results").classList.add("old");
@@ -165,6 +168,7 @@ async function run() {
     const described = await ask({ describe: choice }, signal);
     showKnobs(described);
     byId("command").textContent = described.command;
+    byId("files").replaceChildren();
     const about = [["network", described.title], ["law", control.about[0]], ["detector", control.about[1]]];
     byId("meaning").replaceChildren(...about.filter(([, text]) => text).flatMap(([name, text]) => [make("dt", { textContent: name }), make("dd", { textContent: text })]));
     const began = performance.now();
