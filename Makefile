@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels \
-	test-capture test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench site \
+	test-capture test-captures test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench site \
 	lint check-c clean capi install-capi
 
 PREFIX ?= /usr/local
@@ -70,7 +70,6 @@ install-capi: ## header, libraries and narrows_cc.pc into PREFIX=/usr/local
 
 test: setup ## unit, property and scenario tests, and the model checker on a connection's shared words
 	@scripts/test
-	RUSTFLAGS="--cfg loom" cargo test --locked --target-dir target/loom -p narrows-laws --test loom
 
 test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulation (needs root and BTF, else skips with a note)
 	@scripts/test-kernel
@@ -81,7 +80,10 @@ test-kernels: setup setup-kernel ## every law loaded and coupled in Linux 6.1 an
 
 test-capture: setup ## check captures with tshark
 	@scripts/setup capture
-	cargo test --locked -p narrows-lab --test capture
+	cargo test --locked -p narrows-lab --test suite capture::
+
+test-captures: build ## `detect` on the 1,044 captures of other tools' test suites (Debian's sources; a minute)
+	scripts/test-captures
 
 test-browser: setup site ## pages of --report, the site and the simulator in a page, in a headless Chromium; pictures in target/browser
 	@scripts/setup browser
@@ -145,7 +147,7 @@ site: setup ## the pages as a site, searched and read offline: target/site/index
 	@scripts/setup site
 	scripts/site
 
-lint: setup setup-kernel ## rustfmt, clippy, clang-format, C warnings, UBSan
+lint: setup setup-kernel ## rustfmt, clippy, clang-format, C warnings
 	scripts/lint
 
 clean:

@@ -5,7 +5,6 @@ use std::process::exit;
 
 fn main() {
     let headers = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("c");
-    println!("cargo::rustc-check-cfg=cfg(loom)");
     println!("cargo::rerun-if-changed=c");
     println!("cargo::metadata=include={}", headers.display());
 
@@ -20,7 +19,10 @@ fn main() {
     if env.is_ok_and(|env| env == "msvc") && std::env::var_os("CC").is_none() {
         build.compiler("clang"); // cl.exe does not know GNU C
     }
-    if std::env::var_os("CARGO_FEATURE_UBSAN").is_some() {
+    // Undefined behaviour ends a test, as overflows of Rust do.
+    let native = std::env::var("TARGET").ok() == std::env::var("HOST").ok();
+    let tested = native && Path::new("tests").exists();
+    if tested && std::env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
         build.flag("-fsanitize=undefined").flag("-fsanitize-undefined-trap-on-error");
     }
     let mut objects = build.clone().files(["c/native.c", "c/many.c"]).compile_intermediates();
@@ -51,7 +53,7 @@ fn main() {
     std::fs::write(to, list + "]").expect("the folder is there");
 
     // The headers once more, for the model checker.
-    if std::env::var_os("CARGO_CFG_LOOM").is_some() {
+    if tested {
         println!("cargo::rerun-if-changed=tests/loom");
         cc::Build::new()
             .file("tests/loom/laws.c")
@@ -61,7 +63,10 @@ fn main() {
             .flag("-fno-strict-aliasing")
             .flag("-fexceptions") // a failure unwinds
             .opt_level(2)
+            .cargo_metadata(false)
             .compile("narrows_laws_loom");
+        let out = std::env::var("OUT_DIR").unwrap();
+        println!("cargo::rustc-link-arg-tests={out}/libnarrows_laws_loom.a");
     }
 }
 

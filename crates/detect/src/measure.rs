@@ -159,7 +159,7 @@ impl State {
     }
 
     /// An acknowledgement passes, near the sender. The delay is that of the newest segment it covers
-    /// of: until it passes, or until its stamp.
+    /// of: until it passes, or until its stamp; [of a message](is_of_a_message) none.
     fn ack(&mut self, time: i64, segment: &Segment) -> Sample {
         let Some(ack) = segment.ack else { return Sample::default() };
         // A block below the acknowledgement reports a duplicate (RFC 2883).
@@ -167,7 +167,7 @@ impl State {
         let newest = block.unwrap_or(ack);
         let (last, before) = self.acked.unwrap_or((ack, time));
         let advance = ack.wrapping_sub(last);
-        let hole = self.hole;
+        let (known, hole) = (self.acked.is_some(), self.hole);
         // What fills a hole acknowledges what came long before.
         let repeated = self.acked.is_some() && ack == last;
         self.hole = repeated && block.is_none() && segment.len == 0 && !self.sent.is_empty();
@@ -186,7 +186,9 @@ impl State {
         let delivered = news.div_ceil(self.mss);
         let waited = block.is_none() && advance <= self.mss && time - before >= WAITED;
         let filled = hole && block.is_none();
-        let usable = newest.filter(|sent| !(sent.again || waited || filled));
+        let bytes = if known { advance } else { u32::MAX };
+        let message = block.is_none() && is_of_a_message(segment, bytes, self.mss);
+        let usable = newest.filter(|sent| !(sent.again || waited || filled || message));
         let delay = usable.and_then(|sent| match self.signal {
             Signal::Rtt => Some(time - sent.time),
             _ => segment.stamps.map(|(stamp, _)| self.since(stamp, sent.time, sent.time)),
@@ -200,6 +202,13 @@ impl State {
             self.sent.pop_front();
         }
     }
+}
+
+/// Does an acknowledgement of `bytes` tell nothing of the network? With data it was sent when the other
+/// program had an answer; of less than half a segment a receiver may put it off for 40 ms and more (RFC 5681,
+/// 4.2).
+pub fn is_of_a_message(segment: &Segment, bytes: u32, mss: u32) -> bool {
+    segment.len > 0 || bytes < mss / 2
 }
 
 /// What a segment shows of its flow.

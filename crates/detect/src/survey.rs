@@ -168,8 +168,10 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
             format!("flows with {percent:.0} % of the data give no delay; {LONGER}")
         } else {
             let given = limits.at.map_or(String::new(), |at| format!(" (--at {at})"));
+            let messages = messages(sized.iter().map(|(_, entry)| entry));
+            let why = messages.map_or(String::new(), |why| format!("{why}; "));
             format!(
-                "no flow gives a delay{given}: expected packets of at least a second with TCP timestamps, \
+                "{why}no flow gives a delay{given}: expected packets of at least a second with TCP timestamps, \
                  or, captured near the sender, with their acknowledgements"
             )
         };
@@ -195,6 +197,9 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let smallest = chosen.last().copied().unwrap_or_default();
     let skipped: Vec<usize> = (0..smallest).filter(|index| !chosen.contains(index)).collect();
     let bytes = |of: &[usize]| -> u64 { of.iter().map(|&index| sized[index].1.bytes()).sum() };
+    if signal != Signal::OwdReceiver {
+        notes.extend(messages(sized.iter().map(|(_, entry)| entry)));
+    }
     if !skipped.is_empty() {
         notes.push(format!(
             "skipped, without {}: {} of the largest, with {:.1} % of the data",
@@ -222,6 +227,17 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     });
     let captured = placed.as_ref().map(Captured::reason).unwrap_or_default();
     Ok(Survey { signal, captured, flows: flows.collect(), notes, order, start, end })
+}
+
+/// The note on flows of messages.
+fn messages<'a>(flows: impl Iterator<Item = &'a Entry>) -> Option<String> {
+    let count = flows.filter(|entry| entry.is_messages()).count();
+    (count > 0).then(|| {
+        let flows = if count == 1 { "1 flow has" } else { &format!("{count} flows have") };
+        format!(
+            "{flows} messages only, whose acknowledgements wait for an answer or for more: they show no delay"
+        )
+    })
 }
 
 /// The note on copies.

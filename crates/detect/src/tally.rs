@@ -3,6 +3,7 @@
 
 use crate::clock::Clock;
 use crate::copies::Again;
+use crate::measure::is_of_a_message;
 use crate::mptcp::Multipath;
 use crate::packet::{End, Segment};
 use crate::place::At;
@@ -41,6 +42,10 @@ pub struct Way {
     pub stamped: Option<(u32, i64)>,
     /// Shortest time from here to this way's far end and back, nanoseconds.
     pub reach: Option<i64>,
+    /// How far its data are acknowledged, by how many segments, and how many of these were of messages.
+    pub acked: Option<u32>,
+    pub acks: u64,
+    pub of_messages: u64,
     /// The largest segment that its sender announced that it takes itself.
     pub mss: Option<u16>,
 }
@@ -97,6 +102,14 @@ impl Entry {
             } else {
                 // Sent again: it is unknown which of the two is acknowledged.
                 this.probe = None;
+            }
+        }
+        if let Some(ack) = segment.ack.filter(|_| other.packets > 0) {
+            let bytes = ack.wrapping_sub(other.acked.unwrap_or(ack));
+            if other.acked.is_none() || after(ack, ack.wrapping_sub(bytes)) {
+                other.acks += u64::from(bytes > 0);
+                other.of_messages += u64::from(bytes > 0 && is_of_a_message(segment, bytes, mss));
+                other.acked = Some(ack);
             }
         }
         if let (Some(ack), Some((end, sent))) = (segment.ack, other.probe) {
@@ -168,11 +181,17 @@ impl Entry {
         (self.ways[self.data()].reach, self.ways[1 - self.data()].reach)
     }
 
+    /// Do nearly all acknowledgements of its data [tell nothing of the network](is_of_a_message)?
+    pub fn is_messages(&self) -> bool {
+        let Way { acks, of_messages, .. } = self.ways[self.data()];
+        acks > 0 && 10 * of_messages >= 9 * acks
+    }
+
     /// The tick of what stamps the signal, if the flow gives that where it was captured.
     pub fn gives(&self, signal: Signal) -> Option<i64> {
         let tick = |way: usize| self.ways[way].clock.as_ref().and_then(Clock::tick);
         let at = |at: At| [at, At::Middle].contains(&self.at);
-        let answered = self.ways[self.data()].reach.is_some();
+        let answered = self.ways[self.data()].reach.is_some() && !self.is_messages();
         match signal {
             Signal::OwdReceiver if at(At::Receiver) => tick(self.data()),
             Signal::OwdSender if at(At::Sender) && answered => {

@@ -676,3 +676,52 @@ fn flows_without_data_are_counted_where_no_other_is_left() {
         "test: expected TCP flows with data, found 1 without: no packet of their data is there";
     assert_eq!(error, none);
 }
+
+/// Messages of two programs: an answer, or a receiver that waits for more, is no delay.
+#[test]
+fn messages_show_no_delay() {
+    const REASON: &str =
+        "messages only, whose acknowledgements wait for an answer or for more: they show no delay";
+    let conversation = |client, length: u32, answer: u32| {
+        let mut packets = Vec::new();
+        for number in 0..PACKETS {
+            let sent = 1_000 * MS + i64::from(number) * 10 * MS;
+            let mut message = Tcp::data(sent, client, 1 + number * length, None);
+            message.len = length;
+            packets.push(message);
+            let seen = sent + FORTH + queue(number);
+            let mut back = Tcp::ack(seen, client, 1 + (number + 1) * length, None);
+            (back.seq, back.len) = (1 + number * answer, answer);
+            packets.push(back);
+        }
+        packets
+    };
+    // Requests of a segment each with an answer, and messages that are acknowledged alone.
+    for (length, answer) in [(MSS, 100), (90, 0)] {
+        let alone = [conversation(1, length, answer), conversation(2, length, answer)].concat();
+        let refused = Source::open(Input::bytes("test", pcap(&alone)), None, Limits::default());
+        let message = refused.map(drop).unwrap_err().to_string();
+        let reason = format!("2 flows have {REASON}");
+        assert!(
+            message.contains(&reason) && message.contains("no flow gives a delay"),
+            "{message}"
+        );
+        // Beside a download they are left out, with the reason.
+        let source = open(pcap(&[alone, flow(At::Sender, 3, None)].concat()));
+        let recording = source.recording();
+        assert_eq!(recording.flows, ["10.0.0.3:1003 > 10.0.1.1:443"]);
+        assert!(recording.notes.contains(&reason), "{:?}", recording.notes);
+    }
+    // A flow that is answered now and then keeps the delays that acknowledgements without data show.
+    let mut packets = flow(At::Sender, 1, None);
+    let acks = packets.iter_mut().filter(|packet| !packet.forward);
+    let mut answers = 0;
+    for (number, ack) in acks.enumerate() {
+        ack.seq = 1 + answers * 100;
+        ack.len = if number % 3 == 0 { 100 } else { 0 };
+        answers += u32::from(ack.len > 0);
+    }
+    let all = observations(&open(pcap(&packets)));
+    let measured = all.iter().filter(|one| one.delay_us.is_some()).count();
+    assert_eq!(measured, (PACKETS - answers) as usize);
+}

@@ -1,4 +1,4 @@
-//! The pages: their links lead somewhere, and each is in the site's table of contents.
+//! The pages: their links lead somewhere, each is in the site's table of contents, and packages load what they recommend.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -145,5 +145,28 @@ fn every_page_is_once_in_the_table_of_contents() {
     for page in pages().keys().filter(|page| page.starts_with(&docs)) {
         let there = page.ends_with("SUMMARY.md") || listed.contains(page);
         assert!(there, "{} is not in docs/SUMMARY.md", page.display());
+    }
+}
+
+/// The unit of the Debian package and the service of OpenWrt run the control of the quick start.
+#[test]
+fn packages_load_what_the_quick_start_loads() {
+    let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
+    let quick_start = read("docs/guide/kernel.md");
+    let (_, after) = quick_start.split_once("sudo narrows kernel load ").unwrap();
+    let control = after.split_whitespace().next().unwrap();
+    for (file, says) in [
+        ("docs/guide/install.md", format!("if wanted: {control} as the default for MPTCP")),
+        ("scripts/deb", format!("kernel use {control} --default --mptcp-only --boot")),
+        ("packaging/openwrt/files/narrows.config", format!("option control '{control}'")),
+        (
+            "packaging/openwrt/files/narrows.init",
+            format!("config_get control main control {control}\n"),
+        ),
+    ] {
+        assert!(
+            read(file).contains(&says),
+            "{file}: expected `{says}`, as docs/guide/kernel.md has"
+        );
     }
 }

@@ -35,7 +35,7 @@
  *
  * It is forgotten when a path leaves, or is silent for 15 s.
  *
- * The tests compare the answers with the same in floating point (tests/reference/xcorr.rs).
+ * The tests compare the answers with the same in floating point (tests/suite/reference/xcorr.rs).
  */
 #ifndef NARROWS_DETECT_XCORR_H
 #define NARROWS_DETECT_XCORR_H

@@ -1,8 +1,5 @@
 //! The protocols of `c/shared.h` and `c/detect/detection.h` in every interleaving and every reordering
 //! that their memory order allows. The C itself runs here, over the port of `port.h`.
-//!
-//! `RUSTFLAGS="--cfg loom" cargo test -p narrows-laws --test loom`
-#![cfg(loom)]
 
 mod port;
 

@@ -1,5 +1,5 @@
 //! Small networks and connections for the tests.
-#![allow(dead_code)] // each test file uses a part
+#![allow(dead_code)] // each target uses a part
 
 use narrows_laws::{Control, Params};
 use std::sync::Arc;

@@ -1,0 +1,20 @@
+//! Connections over small networks in virtual time.
+
+mod adversity;
+mod bbr;
+mod bbr3;
+mod bursts;
+mod capture;
+#[path = "../common/mod.rs"]
+mod common;
+mod conservation;
+mod ecn;
+mod mptcp;
+mod multipath;
+mod outside;
+mod recovery;
+mod reinject;
+mod runs;
+mod slow_start;
+mod tcp;
+mod unblock;
