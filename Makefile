@@ -85,7 +85,7 @@ test-capture: setup ## check captures with tshark
 test-captures: build ## `detect` on the 1,044 captures of other tools' test suites (Debian's sources; a minute)
 	scripts/test-captures
 
-test-browser: setup site ## pages of --report, and the site, in a headless Chromium; pictures in target/browser
+test-browser: setup site ## pages of --report, the site and the simulator in a page, in a headless Chromium; pictures in target/browser
 	@scripts/setup browser
 	cargo test --locked -p narrows --test browser -- --ignored --nocapture --test-threads 1
 
@@ -147,7 +147,7 @@ bench-instructions: setup ## what the simulator executes, counted by valgrind: f
 	@scripts/setup valgrind
 	scripts/instructions
 
-site: setup ## the pages as a site, searched and read offline: target/site/index.html
+site: setup ## the pages as a site, searched and read offline: target/site/index.html; with clang and rustup's wasm32-unknown-unknown the simulator in a page
 	@scripts/setup site
 	scripts/site
 

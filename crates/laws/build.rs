@@ -7,9 +7,6 @@ fn main() {
     let headers = Path::new(&std::env::var("CARGO_MANIFEST_DIR").unwrap()).join("c");
     println!("cargo::rerun-if-changed=c");
     println!("cargo::metadata=include={}", headers.display());
-    if std::env::var("CARGO_CFG_TARGET_FAMILY").is_ok_and(|family| family == "wasm") {
-        return; // src/lib.rs says that this is not supported
-    }
 
     let mut build = cc::Build::new();
     build.flag("-std=c11").flag("-ffreestanding").flag("-fno-strict-aliasing");

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
     Algorithm, Case, Comparison, Edits, Finished, Host, HostId, Journal, Made, Output, Plan, Point,
-    Provenance, Row, Seeds, SeriesOf, Signal, Summary, Sweep, Task, compare as run_all, detection,
-    page, report, rows, series, write_csv,
+    Provenance, Row, Seeds, SeriesOf, Signal, Summary, Sweep, Task, compare as run_all, control,
+    detection, json, page, report, rows, series, signals, write_csv,
 };
 
-use crate::args::lab::{CompareArgs, control, hosts, signals};
+use crate::args::lab::{CompareArgs, hosts};
 use crate::error::Error;
-use crate::run::{json, warn};
+use crate::run::warn;
 use crate::size::{Size, seconds};
 use crate::terminal::show;
 use crate::{COMMIT, print, stop, words};

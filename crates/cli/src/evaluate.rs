@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use narrows_evaluate::{Law, Outcome, PAGE, Tables, catalogue, page as page_of, select, shown};
 use narrows_lab::page::{self, Fact, PageFile};
-use narrows_lab::{Error as LabError, Output, Provenance};
+use narrows_lab::{Error as LabError, Output, Provenance, json};
 use narrows_papers::grid::replaced;
 use narrows_papers::{Form, Grid, Runs, Store};
 
@@ -13,7 +13,6 @@ use crate::args::evaluate::EvaluateArgs;
 use crate::args::lab::load_law;
 use crate::error::Error;
 use crate::papers::{progress, rewrite};
-use crate::run::json;
 use crate::terminal::show;
 use crate::{COMMIT, print, stop, words};
 

@@ -10,11 +10,13 @@ use narrows_adversary::{
     Blame, CHARGES, Charge, FRESH, Find, Found, Head, Measure, Memo, Network, Plan, Verdict,
     agreed, judge, rival, search, text, uncoupled,
 };
-use narrows_lab::{Algorithm, Edits, Host, Output, Scenario, catalogue, host, load, parse, sha256};
+use narrows_lab::{
+    Algorithm, Edits, Host, Output, Scenario, catalogue, control, host, load, parse, sha256,
+};
 use rayon::prelude::*;
 
 use crate::args::fuzz::FuzzArgs;
-use crate::args::lab::{EditArgs, control};
+use crate::args::lab::EditArgs;
 use crate::error::Error;
 use crate::terminal::show;
 use crate::{print, stop};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::page::{self, Fact, PageFile};
-use narrows_lab::{Error as LabError, Output, Provenance};
+use narrows_lab::{Error as LabError, Output, Provenance, json};
 use narrows_papers::grid::replaced;
 use narrows_papers::{
     Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, page as page_of, select,
@@ -15,7 +15,6 @@ use narrows_papers::{
 
 use crate::args::papers::PapersArgs;
 use crate::error::Error;
-use crate::run::json;
 use crate::terminal::show;
 use crate::{COMMIT, print, stop, words};
 

@@ -4,61 +4,18 @@ use std::fmt::Write as _;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
-    Algorithm, App, CaptureRequest, Job, Output, Provenance, Run, Scenario, Setup, Summary,
-    describe, detection, load, page, run as run_on, series, sha256, summary_table,
+    App, Asked, CaptureRequest, Job, Output, Provenance, Run, Scenario, Setup, Summary, describe,
+    detection, json, load, page, run as run_on, series, sha256, summary_table,
 };
 
 #[cfg(feature = "parquet")]
 use narrows_lab::tables;
 
-use crate::args::lab::{RunArgs, Series, control, hosts, signals};
+use crate::args::lab::{RunArgs, Series, hosts};
 use crate::error::Error;
 use crate::size::{Size, seconds};
 use crate::terminal::show;
 use crate::{COMMIT, print, stop, words};
-
-/// A scenario under the control, and with the delay signal, that are asked for.
-pub struct Asked {
-    /// With what they set.
-    pub scenario: Scenario,
-    /// The control in place of the scenario's.
-    pub control: Option<Algorithm>,
-    /// That of the connection under test.
-    pub under_test: Option<Algorithm>,
-}
-
-impl Asked {
-    /// Reads the names.
-    ///
-    /// # Errors
-    /// What is wrong of them, or does not fit the scenario.
-    pub fn of(
-        mut scenario: Scenario,
-        cc: Option<&str>,
-        signal: Option<&str>,
-    ) -> Result<Asked, Error> {
-        let control = cc.map(control).transpose()?;
-        if control.is_some() && scenario.test.is_none() {
-            let message =
-                "no flow of this scenario is under test; expected a field test = \"FLOW\"";
-            return Err(Error::input("--cc", message));
-        }
-        if let Some(system) = control.and_then(Algorithm::system) {
-            scenario.adopt(system, "--cc")?;
-        }
-        let under_test = match scenario.test {
-            Some(test) => control.or(scenario.flows[test].control),
-            None => None,
-        };
-        let signal: Vec<String> = signal.iter().map(|&name| name.into()).collect();
-        for signal in signals(&signal, under_test.as_slice())? {
-            scenario.set_signal(signal);
-        }
-        under_test.map_or(Ok(()), |control| scenario.check_passive(control))?;
-        scenario.check_law_settings(control.as_slice())?;
-        Ok(Asked { scenario, control, under_test })
-    }
-}
 
 /// Runs one scenario once.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
@@ -181,10 +138,4 @@ fn progress(estimate_s: f64) -> ProgressBar {
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
     bar.enable_steady_tick(std::time::Duration::from_millis(500));
     bar
-}
-
-/// A value as JSON for files and people.
-pub(crate) fn json(value: &impl serde::Serialize) -> String {
-    // Only maps with keys other than strings fail, and results have none.
-    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }

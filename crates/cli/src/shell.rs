@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 
 use narrows_emu::Host;
 use narrows_lab::hosts::kernel::{Addresses, Shell, alone, listens};
-use narrows_lab::{CaptureRequest, Output, Provenance, Setup, load, sha256};
+use narrows_lab::{CaptureRequest, Output, Provenance, Setup, control, load, sha256};
 
-use crate::args::lab::control;
 use crate::args::shell::ShellArgs;
 use crate::error::Error;
 use crate::stop::{self, Signals};

@@ -6,6 +6,7 @@
 //! jobs.
 
 mod algorithm;
+mod asked;
 mod capture;
 mod compare;
 mod comparison;
@@ -36,9 +37,11 @@ mod table;
 #[cfg(feature = "arrow")]
 pub mod tables;
 pub mod units;
+mod user_law;
 mod watched;
 
 pub use algorithm::{Algorithm, KernelName};
+pub use asked::{Asked, control, signals};
 pub use capture::CaptureRequest;
 pub use compare::{PassiveRow, PathRow, Row, Spreads, compare, rows, write_csv};
 pub use comparison::Comparison;
@@ -54,7 +57,7 @@ pub use metrics::{
 pub use narrows_laws::{Control, catalogue};
 pub use narrows_sim::PassiveDetector;
 pub use narrows_traffic::Signal;
-pub use output::Output;
+pub use output::{Output, json};
 pub use plan::{Case, Finished, Plan, Point, Seeds, SeriesOf, Shard, Task};
 pub use provenance::Provenance;
 pub use recorder::Run;

@@ -184,6 +184,12 @@ fn move_files(from: &Path, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// A value as JSON for files and people.
+pub fn json(value: &impl serde::Serialize) -> String {
+    // Only maps with keys other than strings fail, and results have none.
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

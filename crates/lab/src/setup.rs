@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use narrows_laws::{Params, user};
+use narrows_laws::Params;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::scenario::Scenario;
+use crate::user_law;
 
 /// A scenario as it was resolved. With law, host and seed it fixes a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +32,9 @@ impl Setup {
         let changed = scenario.params.differing(&defaults);
         settings.extend(changed.map(|(name, value)| (name.to_owned(), value)));
         // The version of a user's law, which a process may have loaded for other runs.
-        let law = user::loaded().filter(|_| scenario.takes_user_law(controls));
+        let law = user_law::loaded().filter(|_| scenario.takes_user_law(controls));
         settings.extend(law.map(|law| {
-            let version = format!("{} sha256 {}", law.name(), law.sha256());
+            let version = format!("{} sha256 {}", law.name, law.sha256);
             ("law".to_owned(), version)
         }));
         Setup { scenario_sha256: hex(&Sha256::digest(scenario.text())), settings }
@@ -89,10 +89,17 @@ pub fn program() -> Result<String, Error> {
 }
 
 /// All of a file, whose position other threads and forks share.
+#[cfg(unix)]
 fn whole(file: &File) -> std::io::Result<Vec<u8>> {
     let mut bytes = vec![0; file.metadata()?.len() as usize];
-    file.read_exact_at(&mut bytes, 0)?;
+    std::os::unix::fs::FileExt::read_exact_at(file, &mut bytes, 0)?;
     Ok(bytes)
+}
+
+/// Only Unix reads so.
+#[cfg(not(unix))]
+fn whole(_file: &File) -> std::io::Result<Vec<u8>> {
+    Err(std::io::ErrorKind::Unsupported.into())
 }
 
 /// Hexadecimal digits of a hash.

@@ -1,8 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-#[cfg(target_family = "wasm")]
-compile_error!("WebAssembly is not supported: the laws are C, compiled by cc for a native target");
-
 pub mod catalogue;
 pub mod check;
 mod conn;

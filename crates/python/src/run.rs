@@ -4,12 +4,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use narrows_cli::COMMIT;
-use narrows_cli::run::Asked;
 use narrows_cli::size::Size;
 use narrows_lab::tables::{self, RunOf};
 use narrows_lab::{
-    Algorithm, CaptureRequest, Host, Job, Made, Output, Provenance, Setup, Summary, host, page,
-    run as run_on, summary_table,
+    Algorithm, Asked, CaptureRequest, Host, Job, Made, Output, Provenance, Setup, Summary, host,
+    page, run as run_on, summary_table,
 };
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,7 @@
 "use strict";
-(() => {
-const D = JSON.parse(document.getElementById("data").textContent);
-const { end, warmup, events } = D.timeline;
-D.lanes.forEach(of => of.lanes.forEach(lane => lane.spans = lane.spans.map(([from, to, kind, what]) => ({ from, to, kind, what: what ?? (kind.lost ? `${kind.lost}` : "") }))));
+const narrows = (() => {
+// The timeline of what is drawn; of it nothing is shown that comes after `now`.
+let end, warmup, events, now = Infinity;
 const root = document.documentElement;
 const FONT = '12px system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif';
 const SMALL = 640, LANE = 20, HEADING = 24;
@@ -28,8 +27,8 @@ const number = value => {
 const time = value => value.toFixed(range[1] - range[0] < 3 ? 2 : 1);
 
 // ---- The time that all plots over it show.
-let range = [0, end];
-const shown = []; // What is drawn: { u, over, fill(), head }.
+let range = [0, 0];
+let shown = []; // What is drawn: { u, over, fill(), head }.
 const timed = () => shown.filter(one => one.over);
 
 function show(from, to) {
@@ -52,6 +51,16 @@ const STEPS = {
 };
 const step = name => show(...STEPS[name](...range));
 
+// Shows what was so until `time`, and the values then; at the end all of it.
+function until(time) {
+  now = time < end ? time : Infinity;
+  timed().forEach(one => {
+    one.fill();
+    const left = now < end ? one.u.valToPos(now, "x") : -10;
+    one.u.setCursor({ left: left > one.u.over.clientWidth ? -10 : left, top: 20 });
+  });
+}
+
 // ---- As much of a plot as can be told apart: the mean of neighbours between their extremes.
 function level(plot, from, to, buckets) {
   const { x, curves } = plot;
@@ -65,6 +74,7 @@ function level(plot, from, to, buckets) {
   const xs = [], ys = curves.map(() => [[], [], []]);
   for (let i = first; i < last; i += each) {
     const until = Math.min(i + each, x.length);
+    if (plot.over_time && x[until - 1] > now) break;
     xs.push(each > 1 ? (x[i] + x[until - 1]) / 2 : x[i]);
     curves.forEach((curve, at) => {
       let sum = 0, count = 0, low = Infinity, high = -Infinity;
@@ -203,11 +213,11 @@ const swatch = kind => {
 function plot(figure, of) {
   const box = figure.querySelector(".canvas"), legend = figure.querySelector(".legend");
   const buckets = () => Math.max(60, Math.round(box.clientWidth / (of.curves.length > 3 ? 8 : 4)));
-  let now;
+  let drawn;
   const data = () => {
-    now = level(of, ...range, buckets());
+    drawn = level(of, ...range, buckets());
     // The first curve is drawn last, over the others.
-    return [now.xs, ...now.ys.reverse().flat()];
+    return [drawn.xs, ...drawn.ys.reverse().flat()];
   };
   const steps = uPlot.paths.stepped({ align: 1 });
   const series = [{}], bands = [];
@@ -237,13 +247,17 @@ function plot(figure, of) {
     const { idx } = u.cursor;
     values.forEach((value, i) => value.textContent = idx == null ? "" : number(u.data[place(i)][idx]));
     const x = idx == null ? null : u.data[0][idx];
-    at.textContent = x == null ? "" : of.over_time ? `at ${time(x)} s${now.each > 1 ? `, mean of ${number(now.each * (of.x[1] - of.x[0]))} s` : ""}` : `at ${number(x)}`;
+    at.textContent = x == null ? "" : of.over_time ? `at ${time(x)} s${drawn.each > 1 ? `, mean of ${number(drawn.each * (of.x[1] - of.x[0]))} s` : ""}` : `at ${number(x)}`;
   };
   const side = axis({
     label: of.unit || of.y_label, labelSize: 18, size: left() - 18, space: 34,
     values: (u, splits) => splits.map(value => Math.abs(value) >= 1e4 ? `${value / 1e3}k` : String(Math.round(value * 1e6) / 1e6)),
   });
-  const y = { range: (u, least, most) => [Math.min(0, least ?? 0), of.top ?? (most > 0 ? most * 1.08 : 1)] };
+  // While time goes on the axis stays.
+  const peaks = of.curves.map(curve => [...curve.y, ...curve.high].reduce((most, value) => Math.max(most, value), 0));
+  const most = (u, there) => now < end && of.over_time ? Math.max(...peaks.filter((_, i) => u.series[place(i)].show)) : there;
+  const top = value => value > 0 ? value * 1.08 : 1;
+  const y = { range: (u, least, greatest) => [Math.min(0, least ?? 0), of.top ?? top(most(u, greatest))] };
   const one = { over: of.over_time, head: of.title };
   one.height = () => narrow() ? 200 : 240;
   one.u = new uPlot(options(box, one.height(), of.over_time, of.x_label, { series, bands, side, y, hooks: { setCursor: [cursor] } }), data(), box);
@@ -357,8 +371,8 @@ function lanes(figure, of) {
       ctx.fillRect(bbox.left, at + LANE * ratio, bbox.width, ratio);
       const most = lane.spans.reduce((most, span) => Math.max(most, span.kind.lost ?? 0), 1);
       for (const span of lane.spans) {
-        if (span.to < range[0] || span.from > range[1]) continue;
-        const from = Math.max(bbox.left, u.valToPos(span.from, "x", true)), to = Math.min(right, u.valToPos(span.to, "x", true));
+        if (span.to < range[0] || span.from > Math.min(range[1], now)) continue;
+        const from = Math.max(bbox.left, u.valToPos(span.from, "x", true)), to = Math.min(right, u.valToPos(Math.min(span.to, now), "x", true));
         // The more were lost, the higher.
         const height = LANE * (span.kind.lost ? 0.25 + 0.75 * span.kind.lost / most : 1) * ratio;
         paint(ctx, span.kind.lost ? { ...span.kind, colour: lane.colour } : span.kind, from, at + LANE * ratio - height, Math.max(span.kind.lost ? 1.5 * ratio : 0.5, to - from), height, ratio);
@@ -391,10 +405,24 @@ function lanes(figure, of) {
   return one;
 }
 
-// ---- All of the page.
-for (const figure of document.querySelectorAll("figure")) {
+// ---- All of the page: draws the data into its figures.
+function draw(data) {
+  shown.forEach(one => one.u.destroy());
+  shown = [];
+  ({ end, warmup, events } = data.timeline);
+  range = [0, end];
+  now = Infinity;
+  data.lanes.forEach(of => of.lanes.forEach(lane => lane.spans = lane.spans.map(([from, to, kind, what]) => ({ from, to, kind, what: what ?? (kind.lost ? `${kind.lost}` : "") }))));
+  document.querySelectorAll("figure").forEach(figure => attach(figure, data));
+  document.querySelectorAll(".block .csv").forEach(button => button.onclick = () => {
+    const block = button.closest(".block"), rows = [...block.querySelectorAll("tr")];
+    download(block.querySelector("h3")?.textContent || document.title, rows.map(row => [...row.cells].map(cell => cell.textContent)));
+  });
+  if (timed().length) show(0, end);
+}
+function attach(figure, data) {
   const { kind, number } = figure.dataset;
-  const one = kind == "plot" ? plot(figure, D.plots[number]) : lanes(figure, D.lanes[number]);
+  const one = kind == "plot" ? plot(figure, data.plots[number]) : lanes(figure, data.lanes[number]);
   shown.push(one);
   const box = figure.querySelector(".canvas");
   box.onkeydown = event => {
@@ -414,12 +442,7 @@ for (const figure of document.querySelectorAll("figure")) {
     event.preventDefault();
   };
 }
-document.querySelectorAll(".block .csv").forEach(button => button.onclick = () => {
-  const block = button.closest(".block"), rows = [...block.querySelectorAll("tr")];
-  download(block.querySelector("h3")?.textContent || document.title, rows.map(row => [...row.cells].map(cell => cell.textContent)));
-});
 document.querySelectorAll("[data-zoom]").forEach(button => button.onclick = () => step(button.dataset.zoom));
-if (timed().length) show(0, end);
 
 function repaint() {
   known = {};
@@ -461,4 +484,7 @@ addEventListener("afterprint", () => {
   repaint();
   fit();
 });
+const data = document.getElementById("data");
+if (data) draw(JSON.parse(data.textContent));
+return { draw, until };
 })();

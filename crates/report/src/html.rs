@@ -48,7 +48,6 @@ impl Page {
         let policy = format!(
             "default-src 'none'; script-src 'sha256-{hash}'; style-src 'unsafe-inline'; img-src data:"
         );
-        let mut next = Next::default();
         html! {
             (DOCTYPE)
             html lang="en" {
@@ -70,15 +69,8 @@ impl Page {
                     }
                     (self.bar())
                     main #results {
-                        @if !self.tiles.is_empty() {
-                            dl.tiles {
-                                @for tile in &self.tiles {
-                                    div { dt { (tile.name) } dd { b { (tile.value) } span { (tile.about) } } }
-                                }
-                            }
-                        }
                         noscript { p.note { "Plots need JavaScript, which this browser does not run; tables do not." } }
-                        @for (number, section) in self.sections.iter().enumerate() { (next.section(number, section)) }
+                        (self.results())
                     }
                     footer {
                         p { "Made by Narrows; plots by uPlot. This page loads nothing from a network." }
@@ -90,6 +82,27 @@ impl Page {
             }
         }
         .into_string()
+    }
+
+    /// The results alone, for a page that has its own frame, with `assets/page.css`, uPlot and `assets/page.js`: their HTML
+    /// and, as JSON, what `narrows.draw` draws in it.
+    pub fn inside(&self) -> (String, String) {
+        (self.results().into_string(), json(&self.drawn()))
+    }
+
+    /// The tiles and the sections.
+    fn results(&self) -> Markup {
+        let mut next = Next::default();
+        html! {
+            @if !self.tiles.is_empty() {
+                dl.tiles {
+                    @for tile in &self.tiles {
+                        div { dt { (tile.name) } dd { b { (tile.value) } span { (tile.about) } } }
+                    }
+                }
+            }
+            @for (number, section) in self.sections.iter().enumerate() { (next.section(number, section)) }
+        }
     }
 
     /// The command and the facts.

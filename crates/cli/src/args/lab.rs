@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use narrows_lab::hosts::child;
-use narrows_lab::{Algorithm, Edits, Error, Host, Seeds, SeriesOf, Shard, Signal, host};
+use narrows_lab::{Edits, Error, Host, Seeds, SeriesOf, Shard, host};
 use narrows_laws::user::{self, Checks};
 
 use super::suggest;
@@ -278,40 +278,6 @@ pub fn hosts(names: &[String]) -> Result<Vec<&'static dyn Host>, Error> {
         hosts.push(host);
     }
     Ok(hosts)
-}
-
-/// The signals of an option.
-///
-/// # Errors
-/// An unknown signal, one named twice, or no control with a delay-based detector.
-pub fn signals(names: &[String], controls: &[Algorithm]) -> Result<Vec<Signal>, Error> {
-    let mut signals = Vec::new();
-    for name in names {
-        let signal: Signal =
-            name.trim().parse().map_err(|message: String| Error::input("--signal", message))?;
-        if signals.contains(&signal) {
-            return Err(Error::input("--signal", format!("{name} is named twice")));
-        }
-        signals.push(signal);
-    }
-    if !signals.is_empty() && !controls.iter().any(|control| control.decides()) {
-        let message = "needs a delay-based detector, e.g. olia+ssc";
-        return Err(Error::input("--signal", message));
-    }
-    Ok(signals)
-}
-
-/// The congestion control of an option.
-///
-/// # Errors
-/// An unknown control, or several.
-pub fn control(name: &str) -> Result<Algorithm, Error> {
-    if name.contains(',') {
-        let message =
-            format!("expected one control, as only `compare` takes several; found '{name}'");
-        return Err(Error::input("--cc", message));
-    }
-    name.trim().parse().map_err(|message: String| Error::input("--cc", message))
 }
 
 /// Options of `merge`.

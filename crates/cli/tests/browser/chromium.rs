@@ -129,10 +129,25 @@ impl Chromium {
         self.call("Input.dispatchMouseEvent", params);
     }
 
-    /// Presses a key.
+    /// Presses a key. What the browser itself does at it, it does by its code.
     pub fn key(&mut self, key: &str) {
+        let (code, text) = match key {
+            "Tab" => (9, ""),
+            "Enter" => (13, "\r"),
+            "End" => (35, ""),
+            "Home" => (36, ""),
+            "ArrowRight" => (39, ""),
+            _ => (0, ""),
+        };
         for what in ["keyDown", "keyUp"] {
-            self.call("Input.dispatchKeyEvent", json!({ "type": what, "key": key }));
+            let mut params = json!({ "type": what, "key": key });
+            if code > 0 {
+                params["windowsVirtualKeyCode"] = code.into();
+            }
+            if !text.is_empty() && what == "keyDown" {
+                params["text"] = text.into();
+            }
+            self.call("Input.dispatchKeyEvent", params);
         }
     }
 

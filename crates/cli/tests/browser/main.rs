@@ -3,6 +3,7 @@
 #![cfg(feature = "lab")]
 
 mod chromium;
+mod simulator;
 mod site;
 
 use std::fs;

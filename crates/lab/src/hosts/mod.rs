@@ -1,5 +1,6 @@
 //! What can run a scenario. A host is a module here and a line of `HOSTS`.
 
+#[cfg(unix)]
 pub mod child;
 mod host;
 #[cfg(feature = "kernel")]
@@ -66,6 +67,7 @@ pub fn host(name: &str) -> Result<&'static dyn Host, Error> {
 pub fn run(host: &dyn Host, job: Job) -> Result<Run, Error> {
     let (scenario, seed) = (job.scenario.name.clone(), job.seed);
     let cc = job.scenario.test.and_then(|test| job.algorithm(test));
+    #[cfg(unix)]
     if child::is_asked(host, &job) {
         return child::run(host, &job);
     }

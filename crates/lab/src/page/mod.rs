@@ -14,7 +14,7 @@ use crate::table::Lines;
 
 pub use compare::compare;
 pub use narrows_report::Fact;
-pub use run::run;
+pub use run::{run, shown};
 
 /// The file of a page, which appears when it is finished.
 #[derive(Debug)]

@@ -24,10 +24,22 @@ const MOST: usize = 14;
 /// Of them shown without being asked for.
 const SHOWN: usize = 8;
 
+/// In place of a control.
+const NO_TEST: &str = "no connection under test";
+
 /// The page of `run`, whose series was recorded, of `scenario`.
 pub fn run(provenance: &Provenance, scenario: &Scenario, run: &Run) -> Page {
+    Page {
+        command: provenance.command_line(),
+        facts: facts(provenance, about(scenario, run)),
+        ..shown(scenario, run)
+    }
+}
+
+/// What the run is of.
+fn about(scenario: &Scenario, run: &Run) -> Vec<(&'static str, String)> {
     let summary = &run.summary;
-    let cc = summary.cc.as_deref().unwrap_or("no connection under test");
+    let cc = summary.cc.as_deref().unwrap_or(NO_TEST);
     let host = summary.host;
     let on = if host == HostId::SIM { "the simulator".into() } else { host.to_string() };
     let settings = summary.setup.as_ref().map(|setup| setup.show());
@@ -46,17 +58,22 @@ pub fn run(provenance: &Provenance, scenario: &Scenario, run: &Run) -> Page {
     ];
     let hash = summary.setup.as_ref().map(|setup| setup.scenario_sha256.clone());
     more.extend(hash.map(|hash| ("scenario sha256", hash[..16.min(hash.len())].to_owned())));
+    more
+}
+
+/// The same page without where it comes from: neither command nor facts.
+pub fn shown(scenario: &Scenario, run: &Run) -> Page {
+    let cc = run.summary.cc.as_deref().unwrap_or(NO_TEST);
     let shown = Shown::of(scenario, run);
     let sections =
         [Some(network(scenario)), groups(scenario, &run.decisions), shown.over_time(scenario, run)];
     Page {
         title: format!("{} under {cc}", scenario.name),
         lead: scenario.title.clone(),
-        command: provenance.command_line(),
-        facts: facts(provenance, more),
         tiles: tiles(run),
         timeline: timeline(scenario),
         sections: sections.into_iter().flatten().chain([tables(scenario, run)]).collect(),
+        ..Page::default()
     }
 }
 

@@ -77,6 +77,7 @@ pub fn parse(text: &str, edits: &Edits) -> Result<Scenario, Error> {
 }
 
 /// The scenario that [`Scenario::text`] wrote in this folder, from which its traces are named.
+#[cfg(unix)]
 pub(crate) fn parse_here(text: &str) -> Result<Scenario, Error> {
     build(Origin::Disk(PathBuf::from("scenario")), text, &Edits::default())
 }

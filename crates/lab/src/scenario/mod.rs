@@ -29,7 +29,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use narrows_laws::catalogue::Unknown;
-use narrows_laws::{Control, Law, Params, user};
+use narrows_laws::{Control, Law, Params};
 use narrows_net::{LinkConfig, Nanos, Rate};
 use narrows_sim::PassiveDetector;
 use narrows_traffic::{PathManager, Scheduler, Signal, Source, TcpConfig};
@@ -38,8 +38,10 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::units::{show_rate, show_time};
+use crate::user_law;
 
 pub use file::Bound;
+#[cfg(unix)]
 pub(crate) use load::parse_here;
 pub use load::{Edits, Made, load, parse, source_text};
 pub use reference::{Field, Table, reference};
@@ -288,7 +290,7 @@ impl Scenario {
             |algorithm: Algorithm| algorithm.ours().is_some_and(|control| control.law == Law::USER);
         let of_user = |name: &str| {
             let group = name.split('.').next();
-            user::loaded().is_some_and(|law| group == Some(law.name()))
+            user_law::loaded().is_some_and(|law| group == Some(law.name))
         };
         own.chain(controls.iter().copied()).any(user)
             || self.params.differing(&Params::default()).any(|(name, _)| of_user(name))

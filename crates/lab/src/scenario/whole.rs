@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use indexmap::IndexMap;
-use narrows_laws::{Params, user};
+use narrows_laws::Params;
 use narrows_net::{MILLISECOND, Rate, Trace};
 use sha2::{Digest, Sha256};
 use toml::Value;
@@ -15,6 +15,7 @@ use super::resolve::idle;
 use super::tcp::TcpFile;
 use super::{Scenario, detection, era, generate};
 use crate::units::{Bytes, Time};
+use crate::user_law;
 
 impl Scenario {
     /// The scenario whole, as TOML that loads as the same scenario and gives the same text: what its
@@ -75,7 +76,7 @@ impl Scenario {
         file.detection = detection::whole(&file);
         file.tcp = Some(TcpFile::whole(file.tcp.as_ref()));
         // A law's defaults belong to its version, and another process may not have it.
-        let (user, defaults) = (user::loaded().map(|law| law.name()), Params::default());
+        let (user, defaults) = (user_law::loaded().map(|law| law.name), Params::default());
         for param in narrows_laws::params::all() {
             let value = param.value(&self.params);
             if user == Some(param.group()) && value == param.value(&defaults) {

@@ -65,6 +65,8 @@ const ROOMS: &[(&str, &[&str])] = &[
             "transfer",
         ],
     ),
+    // The lab for a page; laws for the catalogue, net for the values of links.
+    ("web", &["lab", "laws", "net", "report"]),
     // The command comes with the wheel.
     ("python", &["cli", "detect", "foreign", "lab", "laws", "papers", "report"]),
     ("testkit", &["netns"]),
