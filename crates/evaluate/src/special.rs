@@ -14,16 +14,16 @@ fn harmed(
     rtt_ms: f64,
     bed: impl Fn() -> Bed,
 ) -> Vec<Cell> {
-    harmed_by(law, place, kinds, rtt_ms, false, bed)
+    harmed_by(law, place, kinds, rtt_ms, (&[Metric::Goodput], false), bed)
 }
 
-/// The same; `by_flow`, the law with two paths is judged against two flows.
+/// The same of such metrics; `by_flow`, the law with two paths is judged against two flows.
 fn harmed_by(
     law: &str,
     place: &str,
     kinds: &[&'static str],
     rtt_ms: f64,
-    by_flow: bool,
+    (metrics, by_flow): (&[Metric], bool),
     bed: impl Fn() -> Bed,
 ) -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -33,7 +33,7 @@ fn harmed_by(
             let beside =
                 Beside::new(format!("{place}, {}", paths(count)), bed, routes(count), kind);
             let beside = Beside { flows: if by_flow { count } else { 1 }, ..beside };
-            cells.extend(beside.cells(law, &[Metric::Goodput]));
+            cells.extend(beside.cells(law, metrics));
         }
     }
     cells
@@ -59,15 +59,16 @@ pub fn by_flow(law: &str, form: Form) -> Vec<Cell> {
 
 fn disciplined(law: &str, form: Form, discipline: &str, by_flow: bool) -> Vec<Cell> {
     let of = |ecn: &bool| {
+        let link =
+            Link::new("l", KBPS, RTT_MS, 4.0).with(&format!("aqm = \"{discipline}\"\necn = {ecn}"));
+        let metrics = Metric::all(&link);
         let bed = || {
-            let link = Link::new("l", KBPS, RTT_MS, 4.0)
-                .with(&format!("aqm = \"{discipline}\"\necn = {ecn}"));
-            let bed = Bed::one(link, 15.0, 45.0);
+            let bed = Bed::one(link.clone(), 15.0, 45.0);
             if *ecn { bed.ecn() } else { bed }
         };
         let place = format!("{discipline}{}", if *ecn { " with ECN" } else { "" });
         let kinds = form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]);
-        harmed_by(law, &place, kinds, RTT_MS, by_flow, bed)
+        harmed_by(law, &place, kinds, RTT_MS, (&metrics, by_flow), bed)
     };
     form.pick(&[false, true][..], &[false, true][..], &[true][..]).iter().flat_map(of).collect()
 }
@@ -135,7 +136,8 @@ pub fn high_delay(law: &str, form: Form) -> Vec<Cell> {
     let queues = form.pick(&[0.5, 1.0][..], &[1.0][..], &[1.0][..]);
     let mut cells = Vec::new();
     for &bdp in queues {
-        let bed = || Bed::one(Link::new("l", 10_000.0, 600.0, bdp), 60.0, 180.0);
+        let link = Link::new("l", 10_000.0, 600.0, bdp);
+        let bed = || Bed::one(link.clone(), 60.0, 180.0).for_cycles_of(link.cycle_s(1, 600.0));
         let place = format!("600 ms, {bdp} BDP");
         cells.push(alone(law, &place, bed));
         cells.extend(harmed(law, &place, form.pick(&STANDARD, &STANDARD[..1], &[]), 600.0, bed));
