@@ -100,13 +100,15 @@ pub struct Bed {
     flows: String,
     events: Vec<String>,
     ecn: bool,
+    most_jitter_ms: f64,
 }
 
 impl Bed {
     /// Analysed for `duration_s` after `warmup_s`.
     pub fn new(warmup_s: f64, duration_s: f64) -> Bed {
         let (links, routes, flows, events) = (Vec::new(), Vec::new(), String::new(), Vec::new());
-        Bed { warmup_s, duration_s, links, routes, flows, events, ecn: false }
+        let most_jitter_ms = MOST_JITTER_MS;
+        Bed { warmup_s, duration_s, links, routes, flows, events, ecn: false, most_jitter_ms }
     }
 
     /// One link, `l`.
@@ -189,6 +191,12 @@ impl Bed {
         self
     }
 
+    /// Senders have less jitter, at most so many ms.
+    pub fn steady(mut self, most_jitter_ms: f64) -> Bed {
+        self.most_jitter_ms = most_jitter_ms;
+        self
+    }
+
     /// All end points use ECN.
     pub fn ecn(mut self) -> Bed {
         self.ecn = true;
@@ -220,7 +228,7 @@ impl Bed {
         let crossed = |link: &&Link| routes.iter().any(|route| route.links.contains(&link.name));
         let slowest = self.links.iter().filter(crossed).map(|link| link.kbps);
         let packet_ms = PACKET_BITS / slowest.fold(f64::INFINITY, f64::min);
-        let jitter = libm::round(1e6 * (MOST_JITTER_MS / packet_ms).min(3.0)) / 1e6;
+        let jitter = libm::round(1e6 * (self.most_jitter_ms / packet_ms).min(3.0)) / 1e6;
         let _ = writeln!(text, "jitter = \"{jitter} packets\"");
         // RFC 5681's delayed acknowledgements for TCP as for MPTCP, which Linux 6.6 changed for TCP alone.
         let _ = writeln!(text, "[tcp]\nreceiver_acks = \"linux-6.5\"\necn = {}", self.ecn);

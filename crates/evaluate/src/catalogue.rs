@@ -441,18 +441,22 @@ pub const CATALOGUE: &[Criterion] = &[
         "marks",
         Need,
         [
-            "RED and CoDel that mark, a queue that never drops: the reaction to CE of RFC 3168",
+            "RED, CoDel and DualPI2 that mark, a queue that never drops: the reaction to CE of RFC 3168",
             "mean queueing delay more",
         ],
         HARM,
         special::marks,
     ),
-    none(
+    runs(
         "7.1",
         "l4s",
         Should,
-        "DualPI2 (RFC 9332) beside classic and scalable flows",
-        "there is no DualPI2 and no scalable sender yet",
+        [
+            "DualPI2 (RFC 9332), beside a scalable flow (DCTCP), the law without ECN and with ECT(0); one path and two",
+            "goodput, loss and queueing delay that the scalable flow loses; goodput that the law lacks",
+        ],
+        HARM,
+        special::l4s,
     ),
     runs(
         "7.2",
@@ -495,12 +499,16 @@ pub const CATALOGUE: &[Criterion] = &[
         HARM,
         special::high_delay,
     ),
-    none(
+    runs(
         "7.6",
         "receivers",
         Should,
-        "receivers that hold or forge acknowledgements",
-        "scenarios have no such receivers; tests of the simulator do, `cargo test -p narrows-sim lying`",
+        [
+            "the law's receiver acknowledges what was lost, hides marks, or acknowledges each packet; one path and two",
+            "goodput that a rival loses more than where a standard's receiver does so",
+        ],
+        HARM,
+        special::receivers,
     ),
     runs(
         "7.7",

@@ -175,6 +175,13 @@ impl Metric {
         }
     }
 
+    /// Its cell for rivals of a control, whose names begin with `rival`.
+    pub fn cell(self, place: &str, kind: &str, runs: Vec<(Ask, String)>) -> Cell {
+        let place = format!("{place}, {} of {kind}", self.name());
+        let cell = Cell::new(place, runs, self.better(), move |run| self.of(run, "rival"));
+        Cell { worst: self.worst(), ..cell }
+    }
+
     /// Of flows whose names begin so.
     fn of(self, run: &Kept, names: &str) -> f64 {
         match self {
@@ -214,10 +221,7 @@ impl Beside {
     }
 
     fn cell(&self, law: &str, metric: Metric) -> Cell {
-        let place = format!("{}, {} of {}", self.place, metric.name(), self.kind);
-        let cell =
-            Cell::new(place, self.runs(law), metric.better(), move |run| metric.of(run, "rival"));
-        Cell { worst: metric.worst(), ..cell }
+        metric.cell(&self.place, self.kind, self.runs(law))
     }
 
     /// The law's connection, and flows in its place.

@@ -40,11 +40,16 @@ pub fn paths(count: usize) -> String {
 
 /// The judged flow over so many paths of the link `l`; under a standard it is one flow.
 pub fn judged(bed: Bed, who: Who, count: usize, rtt_ms: f64) -> Bed {
+    judged_with(bed, who, count, rtt_ms, "")
+}
+
+/// The same with more fields.
+pub fn judged_with(bed: Bed, who: Who, count: usize, rtt_ms: f64, more: &str) -> Bed {
     let count = who.paths(count);
     if count == 1 {
-        return bed.law_on("l", 1.0, "");
+        return bed.law_on("l", 1.0, more);
     }
-    several(bed, count, rtt_ms).law_over(&routes(count), 1.0, "")
+    several(bed, count, rtt_ms).law_over(&routes(count), 1.0, more)
 }
 
 /// 5.1.1: random loss of up to a half.
