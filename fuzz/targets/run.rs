@@ -41,7 +41,7 @@ struct Setup {
     seed: u64,
 }
 
-const DISCIPLINES: [&str; 5] = ["droptail", "red", "codel", "fq-codel", "pie"];
+const DISCIPLINES: [&str; 6] = ["droptail", "red", "codel", "fq-codel", "pie", "dualpi2"];
 const SCHEDULERS: [&str; 4] = ["linux", "min-rtt", "round-robin", "redundant"];
 
 fn toml(setup: &Setup) -> String {

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use narrows_evaluate::{Law, Outcome, PAGE, Tables, catalogue, page as page_of, select, shown};
+use narrows_evaluate::{
+    Law, Outcome, PAGE, Tables, catalogue, of_law, page as page_of, select, shown,
+};
 use narrows_lab::page::{self, Fact, PageFile};
 use narrows_lab::{Error as LabError, Output, Provenance, json};
 use narrows_papers::grid::replaced;
@@ -79,10 +81,14 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     let made: Vec<Made> = found.iter().map(|(law, criteria)| made(args, law, criteria)).collect();
     if let Some(store) = &store {
         let mut output = Output::new(store.folder())?;
-        for (name, grid) in [("bcp133", &tables.verdicts), ("bcp133-short", &tables.short)] {
-            output.write(&format!("{name}.md"), |to| to.write_all(grid.markdown().as_bytes()))?;
+        // Of its own name, so that calls for other laws, and those for some criteria, leave it alone.
+        let of = if args.only.is_empty() { "" } else { "-some" };
+        for (made, (law, outcomes)) in made.iter().zip(&found) {
+            let name = format!("{}{of}", law.control());
+            let table = of_law(outcomes).markdown();
+            output.write(&format!("{name}.md"), |to| to.write_all(table.as_bytes()))?;
+            output.write(&format!("{name}.json"), |to| to.write_all(json(made).as_bytes()))?;
         }
-        output.write("bcp133.json", |to| to.write_all(json(&made).as_bytes()))?;
         output.commit()?;
     }
     if let Some(docs) = &args.docs {

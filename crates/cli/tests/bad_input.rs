@@ -699,6 +699,11 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
         ("aqm = { red = { mn = 1 } }", "links.wire.aqm.red.mn: unknown field `mn`"),
         ("aqm.red = { weight = 1, time_constant = \"1 s\" }", "links.wire.aqm: a weight"),
         ("ecn = true", "links.wire: link 'wire': a droptail queue does not mark"),
+        ("aqm = \"dualpi2\"", "links.wire: link 'wire': DualPI2 marks, so the link must"),
+        (
+            "ecn = true\naqm = { dualpi2 = { coupling = 0 } }",
+            "links.wire: link 'wire': DualPI2's coupling must be above 0",
+        ),
         ("loss = { good_to_bad = \"1 %\" }", "links.wire.loss: missing field"),
         (
             "jitter = 3",
@@ -729,6 +734,11 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
         ("tcp.tso = \"0 packets\"", "flows.a.tcp.tso: expected a whole number of 1"),
         ("tcp.gro = \"1 s\"", "flows.a.tcp.gro: expected at most 10 ms"),
         ("tcp.timestamps = \"s\"", "flows.a.tcp.timestamps: unknown variant `s`"),
+        (
+            "tcp.ecn = \"l4s\"",
+            "flows.a.tcp.ecn: invalid value: string \"l4s\", expected true, false or \"scalable\"",
+        ),
+        ("tcp.receiver_hides = \"all\"", "flows.a.tcp.receiver_hides: unknown variant `all`"),
     ] {
         let line = flow(field);
         assert!(line.starts_with("s.toml:") && line.contains(message), "{line}");

@@ -41,7 +41,7 @@ fn a_law_of_ones_own_is_judged_and_its_header_answers() {
         text.replacen("/*\n", "/*\n * BCP 133, 5.3.1: none,\n * it halves as Reno.\n *\n", 1);
     fs::write(&header, answered).unwrap();
     let evaluate = ["evaluate", "mine", "--law", "mine.h", "--quick"];
-    let few = ["--only", "5.1.1/blackout,5.2/feedback,5.3,7.1/l4s"];
+    let few = ["--only", "5.1.1/blackout,5.2/feedback,5.2.2/adaptive,5.3"];
     let more = ["--json", "--out", "out", "--report", "mine.html"];
     let (code, text, error) = run(&[&evaluate[..], &few, &more].concat());
     assert_eq!(code, Some(0), "{error}");
@@ -59,7 +59,7 @@ fn a_law_of_ones_own_is_judged_and_its_header_answers() {
     assert_eq!(verdict("5.2/feedback").0, "host");
     assert_eq!(verdict("5.3.1/principles"), ("answered".into(), "none, it halves as Reno.".into()));
     assert_eq!(verdict("5.3.2/deployment").0, "missing");
-    assert_eq!(verdict("7.1/l4s").0, "not-run");
+    assert_eq!(verdict("5.2.2/adaptive").0, "not-run");
     let html = fs::read_to_string(home.path().join("mine.html")).unwrap();
     assert!(html.contains("mine: BCP 133") && html.contains("nothing returns, 2 paths"));
 
@@ -76,9 +76,15 @@ fn a_law_of_ones_own_is_judged_and_its_header_answers() {
     let (code, text, error) = run(&[&evaluate[..], &few, &more].concat());
     assert!(code == Some(0) && text.contains("none, it does not."), "{error}");
     assert!(before < kept() && kept() < 2 * before, "{} runs, {before} before", kept());
-    for file in ["bcp133.json", "bcp133.md", "bcp133-short.md"] {
-        assert!(home.path().join("out").join(file).is_file(), "{file}");
-    }
+    // Neither another law nor another selection takes the place of its tables.
+    let of = |file: &str| fs::read_to_string(home.path().join("out").join(file)).unwrap();
+    let [tables, table] = ["mine-some.json", "mine-some.md"].map(of);
+    assert_eq!(json(&tables)["criteria"][0]["criterion"], "5.1.1/blackout");
+    assert!(table.contains("| 5.3.2/deployment | MUST | missing |"), "{table}");
+    let reno = ["evaluate", "reno", "--quick", "--only", "5.3", "--out", "out", "--resume"];
+    assert_eq!(run(&reno).0, Some(0));
+    assert_eq!(of("mine-some.json"), tables);
+    assert!(home.path().join("out/reno-some.md").is_file());
 }
 
 #[test]

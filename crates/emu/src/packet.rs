@@ -27,6 +27,7 @@ pub fn parse(bytes: &[u8]) -> Option<Parsed> {
     };
     let ecn = match ecn.value() {
         0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
         3 => Ecn::Ce,
         _ => Ecn::Ect,
     };
@@ -171,7 +172,7 @@ mod tests {
             assert_eq!(one.header.ecn, Ecn::NotEct);
             let ecns = [IpEcn::ONE, IpEcn::TWO, IpEcn::THREE];
             let ecns = ecns.map(|ecn| parsed(ecn, (1, 2)).header.ecn);
-            assert_eq!(ecns, [Ecn::Ect, Ecn::Ect, Ecn::Ce]);
+            assert_eq!(ecns, [Ecn::Ect1, Ecn::Ect, Ecn::Ce]);
             // The ports name the flow, in their order; the mark does not.
             assert_ne!(one.header.flow, parsed(IpEcn::ZERO, (2, 1)).header.flow);
             assert_eq!(one.header.flow, parsed(IpEcn::THREE, (1, 2)).header.flow);

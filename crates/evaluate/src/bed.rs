@@ -9,6 +9,10 @@ pub const LAW: &str = "law";
 
 /// Bits of a packet of full size.
 const PACKET_BITS: f64 = 12_000.0;
+/// Loss cycles of a Reno flow that a run has at least where they are long.
+const CYCLES: f64 = 2.0;
+/// Random delay of senders: three packets at 20 Mbit/s. A scenario's own is three of the slowest link, which on a thin one are seconds.
+const MOST_JITTER_MS: f64 = 1.8;
 
 /// A link and the route over it, both by its name.
 #[derive(Clone, Debug)]
@@ -53,10 +57,36 @@ impl Link {
         self.queue() * PACKET_BITS / self.kbps
     }
 
+    /// From loss to loss of a Reno flow with such a base RTT, one of so many with equal shares, s: half of its window grows by
+    /// a packet in a round trip, of three quarters of the longest on average (RFC 5681, section 3.1).
+    pub fn cycle_s(&self, flows: usize, rtt_ms: f64) -> f64 {
+        let longest_ms = rtt_ms + self.full_ms();
+        let window = self.kbps * longest_ms / PACKET_BITS / flows as f64;
+        window / 2.0 * 0.75 * longest_ms / 1000.0
+    }
+
     /// Its queue, packets.
     fn queue(&self) -> f64 {
         let product = self.kbps * self.rtt_ms / PACKET_BITS;
         libm::round(product * self.bdp).max(self.least_packets)
+    }
+}
+
+/// A route as it is written.
+#[derive(Clone, Debug)]
+struct Route {
+    name: String,
+    links: Vec<String>,
+    table: String,
+}
+
+impl Route {
+    fn new(name: &str, links: &[&str], rtt_ms: f64, back: &str) -> Route {
+        let over: Vec<String> = links.iter().map(|link| format!("\"{link}\"")).collect();
+        let over = over.join(", ");
+        let table = format!("[routes.{name}]\nlinks = [{over}]\n{back}rtt = \"{rtt_ms} ms\"\n");
+        let links = links.iter().map(|&link| link.to_owned()).collect();
+        Route { name: name.into(), links, table }
     }
 }
 
@@ -66,18 +96,19 @@ pub struct Bed {
     warmup_s: f64,
     duration_s: f64,
     links: Vec<Link>,
-    /// Name, link and table.
-    routes: Vec<[String; 3]>,
+    routes: Vec<Route>,
     flows: String,
     events: Vec<String>,
     ecn: bool,
+    most_jitter_ms: f64,
 }
 
 impl Bed {
     /// Analysed for `duration_s` after `warmup_s`.
     pub fn new(warmup_s: f64, duration_s: f64) -> Bed {
         let (links, routes, flows, events) = (Vec::new(), Vec::new(), String::new(), Vec::new());
-        Bed { warmup_s, duration_s, links, routes, flows, events, ecn: false }
+        let most_jitter_ms = MOST_JITTER_MS;
+        Bed { warmup_s, duration_s, links, routes, flows, events, ecn: false, most_jitter_ms }
     }
 
     /// One link, `l`.
@@ -85,21 +116,25 @@ impl Bed {
         Bed::new(warmup_s, duration_s).link(link)
     }
 
+    /// The same for two loss cycles of a Reno flow at least, each of so many s, and one before them.
+    pub fn for_cycles_of(mut self, cycle_s: f64) -> Bed {
+        self.warmup_s = self.warmup_s.max(libm::ceil(cycle_s));
+        self.duration_s = self.duration_s.max(libm::ceil(CYCLES * cycle_s));
+        self
+    }
+
     /// A link, and the route of its name.
     pub fn link(mut self, link: Link) -> Bed {
         let back =
             if link.back { format!("back = [\"{}-back\"]\n", link.name) } else { String::new() };
-        let (name, rtt_ms) = (link.name.clone(), link.rtt_ms);
-        let table = format!("[routes.{name}]\nlinks = [\"{name}\"]\n{back}rtt = \"{rtt_ms} ms\"\n");
-        self.routes.push([name.clone(), name, table]);
+        self.routes.push(Route::new(&link.name, &[&link.name], link.rtt_ms, &back));
         self.links.push(link);
         self
     }
 
-    /// Another route over a link, with an RTT of its own, ms.
-    pub fn route(mut self, name: &str, link: &str, rtt_ms: f64) -> Bed {
-        let table = format!("[routes.{name}]\nlinks = [\"{link}\"]\nrtt = \"{rtt_ms} ms\"\n");
-        self.routes.push([name.into(), link.into(), table]);
+    /// Another route, over links, with an RTT of its own, ms.
+    pub fn route(mut self, name: &str, links: &[&str], rtt_ms: f64) -> Bed {
+        self.routes.push(Route::new(name, links, rtt_ms, ""));
         self
     }
 
@@ -156,6 +191,12 @@ impl Bed {
         self
     }
 
+    /// Senders have less jitter, at most so many ms.
+    pub fn steady(mut self, most_jitter_ms: f64) -> Bed {
+        self.most_jitter_ms = most_jitter_ms;
+        self
+    }
+
     /// All end points use ECN.
     pub fn ecn(mut self) -> Bed {
         self.ecn = true;
@@ -182,11 +223,15 @@ impl Bed {
             text,
             "warmup = \"{warmup} s\"\nduration = \"{duration} s\"\ntest = \"{LAW}\""
         );
+        let taken = |route: &&Route| self.flows.contains(&format!("\"{}\"", route.name));
+        let routes: Vec<&Route> = self.routes.iter().filter(taken).collect();
+        let crossed = |link: &&Link| routes.iter().any(|route| route.links.contains(&link.name));
+        let slowest = self.links.iter().filter(crossed).map(|link| link.kbps);
+        let packet_ms = PACKET_BITS / slowest.fold(f64::INFINITY, f64::min);
+        let jitter = libm::round(1e6 * (self.most_jitter_ms / packet_ms).min(3.0)) / 1e6;
+        let _ = writeln!(text, "jitter = \"{jitter} packets\"");
         // RFC 5681's delayed acknowledgements for TCP as for MPTCP, which Linux 6.6 changed for TCP alone.
         let _ = writeln!(text, "[tcp]\nreceiver_acks = \"linux-6.5\"\necn = {}", self.ecn);
-        let taken = |[name, ..]: &&[String; 3]| self.flows.contains(&format!("\"{name}\""));
-        let routes: Vec<&[String; 3]> = self.routes.iter().filter(taken).collect();
-        let crossed = |link: &&Link| routes.iter().any(|[_, of, _]| *of == link.name);
         for link in self.links.iter().filter(crossed) {
             let Link { name, kbps, rtt_ms, more, back, .. } = link;
             let rate = if more.contains("trace") {
@@ -207,7 +252,7 @@ impl Bed {
                 );
             }
         }
-        routes.iter().for_each(|[.., table]| text += table);
+        routes.iter().for_each(|route| text += &route.table);
         let _ = write!(text, "[flows]\n{}", self.flows);
         let idle: Vec<&Link> = self.links.iter().filter(|link| !crossed(link)).collect();
         let of_idle = |event: &&String| {
@@ -220,5 +265,33 @@ impl Bed {
     /// Runs with the judged flow under a control.
     pub fn ask(&self, control: &str) -> Ask {
         Ask::made(self.toml(), [control])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_lab::{Edits, parse};
+
+    use super::*;
+
+    /// Half of 700 packets grows by one in each round trip of 630 ms.
+    #[test]
+    fn a_loss_cycle_is_that_of_reno() {
+        let deep = Link::new("l", 10_000.0, 40.0, 20.0);
+        assert!((deep.cycle_s(1, 40.0) - 220.5).abs() < 1.0, "{}", deep.cycle_s(1, 40.0));
+        assert!((deep.cycle_s(2, 40.0) - 110.25).abs() < 0.5);
+        let bed = Bed::one(deep.clone(), 20.0, 60.0).for_cycles_of(deep.cycle_s(1, 40.0));
+        assert_eq!((bed.warmup_s, bed.duration_s), (221.0, 442.0));
+    }
+
+    /// On a thin link three packets take seconds.
+    #[test]
+    fn senders_have_little_jitter_at_any_rate() {
+        for (kbps, us) in [(10.0, 1_800), (10_000.0, 1_800), (20_000.0, 1_800), (100_000.0, 360)] {
+            let bed = Bed::one(Link::new("l", kbps, 200.0, 1.0), 1.0, 1.0).law_on("l", 0.0, "");
+            let scenario = parse(&bed.toml(), &Edits::default()).unwrap();
+            let jitter = scenario.flows[0].paths[0].access_jitter / 1000;
+            assert!(jitter.abs_diff(us) <= 2, "{jitter} us at {kbps} kbit/s");
+        }
     }
 }

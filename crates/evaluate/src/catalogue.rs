@@ -84,7 +84,7 @@ const HARM: f64 = 0.2;
 /// Jain's index may be less by this share of that of the standard that shares worst.
 const UNFAIR: f64 = 0.1;
 /// A rival that loses more than this is starved.
-const STARVED: f64 = 0.8;
+pub const STARVED: f64 = 0.8;
 
 /// The sections that have criteria, with their headings.
 const HEADINGS: &[(&str, &str)] = &[
@@ -209,6 +209,7 @@ const fn none(
 use Keyword::{LowerShould, Must, Need, Ought, Says, Should};
 
 const GOODPUT: &str = "goodput that the rivals lose";
+const ALL: &str = "goodput, loss and queueing delay that the rivals lose";
 const OWN: &str = "goodput that the law lacks";
 
 /// All criteria.
@@ -300,7 +301,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "short-and-long",
         Must,
         [
-            "20 files of web sizes beside a long flow, all of the law",
+            "files of web sizes that load a link by 20 and 50 % beside a long flow, all of the law",
             "completion time more, goodput of the long one less",
         ],
         HARM,
@@ -312,7 +313,7 @@ pub const CATALOGUE: &[Criterion] = &[
         Must,
         [
             "a rival at queues of 0.25 to 10 BDP, its RTT 1 and 5 times, the law with 1 to 4 paths",
-            GOODPUT,
+            "goodput that the rivals lose; less than 5 % of a fair share",
         ],
         STARVED,
         mixed::starvation,
@@ -332,10 +333,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "5.2.1",
         "one-path",
         Must,
-        [
-            "beside 1 and 4 of Reno and of CUBIC, queues of 0.5 to 4 BDP",
-            "goodput, loss and queueing delay that the rivals lose",
-        ],
+        ["beside 1 and 4 of Reno and of CUBIC, queues of 0.5 to 4 BDP", ALL],
         HARM,
         mixed::one_path,
     ),
@@ -343,10 +341,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "5.2.1",
         "several-paths",
         Must,
-        [
-            "the same, the law with 2 and 4 paths through the link",
-            "goodput, loss and queueing delay that the rivals lose",
-        ],
+        ["the same, the law with 2 and 4 paths through the link", ALL],
         HARM,
         mixed::several_paths,
     ),
@@ -363,8 +358,8 @@ pub const CATALOGUE: &[Criterion] = &[
         "constant-rate",
         Should,
         [
-            "datagrams of 1 Mbit/s through the same 6 Mbit/s, one path and two",
-            "95 % quantile of delay, and drops, more",
+            "datagrams at a mean of 1 Mbit/s through the same 6 Mbit/s, one path and two",
+            "95 % quantile of the delay that the datagrams meet, and the share of them dropped, more",
         ],
         HARM,
         mixed::constant_rate,
@@ -381,7 +376,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "short-and-long",
         Must,
         [
-            "files of web sizes of Reno and CUBIC beside a long flow of the law, long ones beside files of the law",
+            "files of web sizes of Reno and CUBIC, 20 and 50 % load, beside a long flow of the law; long ones beside files of the law",
             "completion time more, goodput less",
         ],
         HARM,
@@ -395,7 +390,7 @@ pub const CATALOGUE: &[Criterion] = &[
         Must,
         [
             "points of a space-filling design: 1 Mbit/s to 1.8 Gbit/s (quick: 120 Mbit/s), 1 to 600 ms, 0.25 to 10 BDP; the kinds of rivals, and one path and two, in turns",
-            "goodput that a rival loses or the law lacks",
+            "goodput, loss and queueing delay that a rival loses; goodput that the law lacks",
         ],
         HARM,
         general::tail_drop,
@@ -429,7 +424,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "7.1",
         "disciplines",
         Should,
-        ["RED, CoDel, PIE, with and without ECN; one path and two", GOODPUT],
+        ["RED, CoDel, PIE, with and without ECN; one path and two", ALL],
         HARM,
         special::aqm,
     ),
@@ -437,7 +432,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "7.1",
         "queue-by-flow",
         Should,
-        ["FQ-CoDel, with and without ECN; one path against a flow, two against two", GOODPUT],
+        ["FQ-CoDel, with and without ECN; one path against a flow, two against two", ALL],
         HARM,
         special::by_flow,
     ),
@@ -446,18 +441,22 @@ pub const CATALOGUE: &[Criterion] = &[
         "marks",
         Need,
         [
-            "RED and CoDel that mark, a queue that never drops: the reaction to CE of RFC 3168",
+            "RED, CoDel and DualPI2 that mark, a queue that never drops: the reaction to CE of RFC 3168",
             "mean queueing delay more",
         ],
         HARM,
         special::marks,
     ),
-    none(
+    runs(
         "7.1",
         "l4s",
         Should,
-        "DualPI2 (RFC 9332) beside classic and scalable flows",
-        "there is no DualPI2 and no scalable sender yet",
+        [
+            "DualPI2 (RFC 9332), beside a scalable flow (DCTCP), the law without ECN and with ECT(0); one path and two",
+            "goodput, loss and queueing delay that the scalable flow loses; goodput that the law lacks",
+        ],
+        HARM,
+        special::l4s,
     ),
     runs(
         "7.2",
@@ -500,12 +499,16 @@ pub const CATALOGUE: &[Criterion] = &[
         HARM,
         special::high_delay,
     ),
-    none(
+    runs(
         "7.6",
         "receivers",
         Should,
-        "receivers that hold or forge acknowledgements",
-        "scenarios have no such receivers; tests of the simulator do, `cargo test -p narrows-sim lying`",
+        [
+            "the law's receiver acknowledges what was lost (two paths against two such flows), hides marks, or acknowledges each packet; one path and two",
+            "goodput that a rival loses more than where a standard's receiver does so",
+        ],
+        HARM,
+        special::receivers,
     ),
     runs(
         "7.7",
@@ -541,10 +544,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "7.10",
         "shared",
         Must,
-        [
-            "k of n paths through one bottleneck, n up to 5, all patterns, from 30 s on",
-            "goodput that the rival there loses",
-        ],
+        ["k of n paths through one bottleneck, n up to 5, all patterns, from 30 s on", ALL],
         HARM,
         multipath::shared,
     ),

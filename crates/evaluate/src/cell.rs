@@ -2,7 +2,7 @@
 
 use narrows_papers::{Ask, Controls, Kept};
 
-use crate::bed::{Bed, LAW};
+use crate::bed::{Bed, LAW, Link};
 use crate::rule::{Better, Figures};
 
 /// The standard controls beside which a law is judged: RFC 5681 and RFC 9438.
@@ -43,6 +43,8 @@ pub struct Cell {
     runs: Vec<(Ask, String)>,
     better: Better,
     worst: Option<f64>,
+    /// A figure that stands for a standard's, and what it is.
+    given: Option<(String, f64)>,
     of: Box<dyn Fn(&Kept) -> f64>,
 }
 
@@ -54,7 +56,7 @@ impl Cell {
         better: Better,
         of: impl Fn(&Kept) -> f64 + 'static,
     ) -> Cell {
-        Cell { place: place.into(), runs, better, worst: None, of: Box::new(of) }
+        Cell { place: place.into(), runs, better, worst: None, given: None, of: Box::new(of) }
     }
 
     /// The law against the standards by a figure of which more is better.
@@ -78,9 +80,27 @@ impl Cell {
         Cell::new(place, against(law, bed), Better::Less { floor }, of)
     }
 
+    /// The law alone against a figure that is given: `of` what, in words.
+    pub fn against(
+        place: impl Into<String>,
+        law: Ask,
+        control: &str,
+        (what, given): (&str, f64),
+        of: impl Fn(&Kept) -> f64 + 'static,
+    ) -> Cell {
+        let cell = Cell::new(place, vec![(law, control.to_owned())], Better::More, of);
+        Cell { given: Some((what.to_owned(), given)), ..cell }
+    }
+
     /// The figure cannot be worse than this: a queue that is always full.
     pub fn at_worst(mut self, worst: f64) -> Cell {
         self.worst = Some(worst);
+        self
+    }
+
+    /// The runs keep their series.
+    pub fn with_series(mut self) -> Cell {
+        self.runs = self.runs.into_iter().map(|(ask, control)| (ask.series(), control)).collect();
         self
     }
 
@@ -97,7 +117,9 @@ impl Cell {
         };
         let mut all = self.runs.iter().zip(found).map(by_seed);
         let (_, law) = all.next().expect("the law's run is the first");
-        Figures::new(&self.place, self.better, self.worst, law, all.collect(), limit)
+        let given = self.given.iter().map(|(what, given)| (what.clone(), vec![*given; law.len()]));
+        let standards = all.chain(given).collect();
+        Figures::new(&self.place, self.better, self.worst, law, standards, limit)
     }
 }
 
@@ -124,6 +146,12 @@ pub enum Metric {
 }
 
 impl Metric {
+    /// All of them, for rivals on the route of a link.
+    pub fn all(link: &Link) -> [Metric; 3] {
+        let delay = Metric::Delay { base_ms: link.rtt_ms, full_ms: link.full_ms() };
+        [Metric::Goodput, Metric::Loss, delay]
+    }
+
     fn name(self) -> &'static str {
         match self {
             Metric::Goodput => "goodput",
@@ -145,6 +173,13 @@ impl Metric {
             Metric::Delay { full_ms, .. } => Some(full_ms),
             _ => None,
         }
+    }
+
+    /// Its cell for rivals of a control, whose names begin with `rival`.
+    pub fn cell(self, place: &str, kind: &str, runs: Vec<(Ask, String)>) -> Cell {
+        let place = format!("{place}, {} of {kind}", self.name());
+        let cell = Cell::new(place, runs, self.better(), move |run| self.of(run, "rival"));
+        Cell { worst: self.worst(), ..cell }
     }
 
     /// Of flows whose names begin so.
@@ -186,10 +221,7 @@ impl Beside {
     }
 
     fn cell(&self, law: &str, metric: Metric) -> Cell {
-        let place = format!("{}, {} of {}", self.place, metric.name(), self.kind);
-        let cell =
-            Cell::new(place, self.runs(law), metric.better(), move |run| metric.of(run, "rival"));
-        Cell { worst: metric.worst(), ..cell }
+        metric.cell(&self.place, self.kind, self.runs(law))
     }
 
     /// The law's connection, and flows in its place.
@@ -204,11 +236,17 @@ impl Beside {
             });
             (bed.ask(control), control.to_owned())
         };
+        let with_law = (self.with_law(law), law.to_owned());
+        [with_law].into_iter().chain(others.map(in_its_place)).collect()
+    }
+
+    /// The law's connection.
+    pub fn with_law(&self, law: &str) -> Ask {
         let with_law = match self.routes.as_slice() {
             [route] => self.bed.clone().law_on(route, self.start_s, ""),
             routes => self.bed.clone().law_over(routes, self.start_s, ""),
         };
-        [(with_law.ask(law), law.to_owned())].into_iter().chain(others.map(in_its_place)).collect()
+        with_law.ask(law)
     }
 }
 

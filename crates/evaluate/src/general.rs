@@ -71,12 +71,13 @@ pub fn tail_drop(law: &str, form: Form) -> Vec<Cell> {
         let (kind, count) = (STANDARD[number % 2], 1 + number / 2 % 2);
         let length_s = point.length_s();
         let warmup_s = libm::ceil(length_s / 4.0).max(5.0);
-        let bed =
-            several(Bed::one(Link::new("l", kbps, rtt_ms, bdp), warmup_s, length_s), count, rtt_ms);
+        let link = Link::new("l", kbps, rtt_ms, bdp);
+        let metrics = Metric::all(&link);
+        let bed = several(Bed::one(link, warmup_s, length_s), count, rtt_ms);
         let place = format!("{} Mbit/s, {rtt_ms} ms, {bdp} BDP, {}", kbps / 1000.0, paths(count));
         let (bed, routes) = (bed.tcps(1, "rival", "l", kind), routes(count));
         let beside = Beside { start_s: 1.5, ..Beside::new(place.clone(), bed, routes, kind) };
-        cells.extend(beside.cells(law, &[Metric::Goodput]));
+        cells.extend(beside.cells(law, &metrics));
         // The same runs.
         let place = format!("{place}, its own goodput beside {kind}");
         cells.push(Cell::new(place, beside.runs(law), Better::More, own));
@@ -90,12 +91,10 @@ pub fn wired(law: &str, form: Form) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &mbps in rates {
         let link = |name: &str| Link::new(name, 1000.0 * mbps, 20.0, 1.0);
-        let one = |_: Who| Bed::one(link("l"), 10.0, 30.0).law_on("l", 1.0, "");
+        let bed = || Bed::one(link("l"), 10.0, 30.0).for_cycles_of(link("l").cycle_s(1, 20.0));
+        let one = |_: Who| bed().law_on("l", 1.0, "");
         cells.push(Cell::least(format!("{mbps} Mbit/s, one path"), law, one, own));
-        let two = |_: Who| {
-            let bed = Bed::one(link("l"), 10.0, 30.0).link(link("m"));
-            bed.law_over(&["l".into(), "m".into()], 1.0, "")
-        };
+        let two = |_: Who| bed().link(link("m")).law_over(&["l".into(), "m".into()], 1.0, "");
         cells.push(Cell::least(format!("two links of {mbps} Mbit/s"), law, two, own));
     }
     cells

@@ -1,10 +1,11 @@
 //! RFC 9743, section 5.2: the law's flows beside those of other algorithms.
 
-use narrows_papers::Form;
+use narrows_papers::{Form, Kept};
 
 use crate::bed::{Bed, Link};
-use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, Who, completion, dropped, goodput, link};
-use crate::single::{KBPS, RTT_MS, SIZES, judged, paths, routes, several, shorts};
+use crate::catalogue::STARVED;
+use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, Who, completion, goodput, link};
+use crate::single::{KBPS, RTT_MS, SIZES, judged, loads, paths, routes, several, shorts};
 
 /// What others lose where the law has so many paths over the link beside so many rivals: goodput, or `all` metrics.
 fn beside(
@@ -19,8 +20,7 @@ fn beside(
         for &(rivals, bdp) in places {
             for &count in counts {
                 let link = Link::new("l", KBPS, RTT_MS, bdp);
-                let delay = Metric::Delay { base_ms: RTT_MS, full_ms: link.full_ms() };
-                let metrics = [Metric::Goodput, Metric::Loss, delay];
+                let metrics = Metric::all(&link);
                 let bed = Bed::one(link, 15.0, 45.0);
                 let bed = several(bed, count, RTT_MS).tcps(rivals, "rival", "l", kind);
                 let place = format!("{} beside {rivals}, {bdp} BDP", paths(count));
@@ -58,6 +58,9 @@ pub fn deployed(law: &str, form: Form) -> Vec<Cell> {
     beside(law, kinds, form.pick(places(form), &[(1, 1.0)], &[(1, 1.0)]), &[1, 2], false)
 }
 
+/// A rival with less than this part of a fair share is starved, whatever a standard leaves it.
+const LEAST_SHARE: f64 = 0.05;
+
 /// 5.2: starvation: at short and long queues, and of rivals with five times the RTT.
 pub fn starvation(law: &str, form: Form) -> Vec<Cell> {
     let queues = form.pick(&[0.25, 1.0, 10.0][..], &[0.25, 10.0][..], &[1.0][..]);
@@ -67,12 +70,23 @@ pub fn starvation(law: &str, form: Form) -> Vec<Cell> {
         for &bdp in queues {
             for &far in far {
                 for count in form.pick(&[1, 2, 4][..], &[1, 2][..], &[2][..]).iter().copied() {
-                    let bed = Bed::one(Link::new("l", KBPS, RTT_MS, bdp), 15.0, 45.0);
-                    let bed = several(bed, count, RTT_MS).route("far", "l", far * RTT_MS);
+                    let link = Link::new("l", KBPS, RTT_MS, bdp);
+                    let cycle_s = link.cycle_s(2, far * RTT_MS);
+                    let bed = Bed::one(link, 15.0, 45.0).for_cycles_of(cycle_s);
+                    let bed = several(bed, count, RTT_MS).route("far", &["l"], far * RTT_MS);
                     let bed = bed.tcps(1, "rival", "far", kind);
                     let place = format!("{}, {bdp} BDP, the rival's RTT {far} times", paths(count));
-                    let beside = Beside::new(place, bed, routes(count), kind);
+                    let beside = Beside::new(place.clone(), bed, routes(count), kind);
                     cells.extend(beside.cells(law, &[Metric::Goodput]));
+                    // So that the limit is LEAST_SHARE of half of the link.
+                    let given = LEAST_SHARE / (1.0 - STARVED) * KBPS / 1000.0 / 2.0;
+                    cells.push(Cell::against(
+                        format!("{place}, {kind} against a part of a fair share"),
+                        beside.with_law(law),
+                        law,
+                        ("a fair share", given),
+                        |run| goodput(run, "rival"),
+                    ));
                 }
             }
         }
@@ -80,7 +94,12 @@ pub fn starvation(law: &str, form: Form) -> Vec<Cell> {
     cells
 }
 
-/// 5.2.2: what a datagram source of 1 Mbit/s meets on the link: delay and drops.
+/// Rate of the media, kbit/s.
+const MEDIA_KBPS: f64 = 1_000.0;
+/// Rate of the link that only the media cross, before the one that they share.
+const TAP_KBPS: f64 = 10_000.0;
+
+/// 5.2.2: what datagrams at a mean of 1 Mbit/s meet on the link, and how many of them it drops.
 pub fn constant_rate(law: &str, form: Form) -> Vec<Cell> {
     let queues = form.pick(&[0.5, 1.0, 4.0][..], &[1.0][..], &[1.0][..]);
     let mut cells = Vec::new();
@@ -89,38 +108,54 @@ pub fn constant_rate(law: &str, form: Form) -> Vec<Cell> {
             let queue = Link::new("l", 6_000.0, RTT_MS, bdp);
             let full_ms = queue.full_ms();
             let bed = |who: Who| {
-                let bed = Bed::one(queue.clone(), 10.0, 50.0).udp("media", "l", 1_000.0, 0.5);
-                judged(bed, who, count, RTT_MS)
+                let bed = Bed::one(queue.clone(), WARMUP_S, 100.0);
+                let bed = bed.link(Link::new("tap", TAP_KBPS, RTT_MS, 1.0));
+                let bed = bed.route("media", &["tap", "l"], 2.0 * RTT_MS);
+                judged(bed.udp("media", "media", MEDIA_KBPS, 0.5), who, count, RTT_MS)
             };
             let place = |what: &str| format!("{what}, {bdp} BDP, {}", paths(count));
-            let delay =
-                Cell::most(place("delay"), law, bed, 1.0, |run| link(run, "l").p95_queue_ms);
-            cells.push(delay.at_worst(full_ms));
-            cells.push(Cell::most(place("drops"), law, bed, FEW, |run| dropped(run, "l", 6_000.0)));
+            // Datagrams come at any time: what they meet is what samples in time find.
+            let delay = Cell::most(place("delay"), law, bed, 1.0, |run| {
+                let met = run.series.iter().filter(|at| at.path == "l" && at.time_s > WARMUP_S);
+                let mut met: Vec<f64> = met.map(|at| at.queue_ms).collect();
+                met.sort_by(f64::total_cmp);
+                narrows_stats::quantile(&met, 0.95)
+            });
+            cells.push(delay.with_series().at_worst(full_ms));
+            let lost = |run: &Kept| {
+                let sent = link(run, "tap").utilization * TAP_KBPS / 1000.0;
+                if sent > 0.0 { (1.0 - goodput(run, "media") / sent).max(0.0) } else { 1.0 }
+            };
+            cells.push(Cell::most(place("drops"), law, bed, FEW, lost).with_series());
         }
     }
     cells
 }
 
+/// Before what is analysed of media, s.
+const WARMUP_S: f64 = 10.0;
+
 /// 5.2.3: short flows of Reno and CUBIC beside a long one of the law, and long ones beside short ones of the law.
-pub fn short_and_long(law: &str, _: Form) -> Vec<Cell> {
-    let bed = || Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 4.0, 56.0);
+pub fn short_and_long(law: &str, form: Form) -> Vec<Cell> {
     let mut cells = Vec::new();
     for kind in STANDARD {
-        for count in [1, 2] {
-            let long = |who: Who| judged(shorts(bed(), "short", kind), who, count, RTT_MS);
-            let place = format!("completion of short {kind} beside a long one of {}", paths(count));
-            cells.push(Cell::most(place, law, long, 0.0, |run| completion(run, "short")));
+        for &load in loads(form) {
+            let of = |what: &str| format!("{what}, {:.0} % load", 100.0 * load);
+            for count in [1, 2] {
+                let bed = |who: Who| judged(shorts("short", kind, load), who, count, RTT_MS);
+                let place =
+                    format!("completion of short {kind} beside a long one of {}", paths(count));
+                cells.push(Cell::most(of(&place), law, bed, 0.0, |run| completion(run, "short")));
+            }
+            // All short ones are the law's; the judged one is a file like them.
+            let bed = |who: Who| {
+                let file = format!("source.file = {{ size = \"{} B\" }}", SIZES[0]);
+                let bed = shorts("short", who.control(), load);
+                bed.tcps(1, "rival", "l", kind).law_on("l", 4.9, &file)
+            };
+            let place = format!("goodput of a long {kind} beside short ones");
+            cells.push(Cell::least(of(&place), law, bed, |run| goodput(run, "rival")));
         }
-        let short = |who: Who| {
-            // The judged flow is one of the short ones.
-            let file = format!("source.file = {{ size = \"{} B\" }}", SIZES[0]);
-            shorts(bed(), "short", who.control())
-                .tcps(1, "rival", "l", kind)
-                .law_on("l", 5.0, &file)
-        };
-        let place = format!("goodput of a long {kind} beside short ones");
-        cells.push(Cell::least(place, law, short, |run| goodput(run, "rival")));
     }
     cells
 }

@@ -26,7 +26,7 @@ fn pattern(
     for number in 1..=sharing {
         let route = if number == 1 { "l".to_owned() } else { format!("l{number}") };
         if number > 1 {
-            bed = bed.route(&route, "l", RTT_MS);
+            bed = bed.route(&route, &["l"], RTT_MS);
         }
         routes.push(route);
     }
@@ -49,7 +49,12 @@ const PATTERNS: [(usize, usize); 10] =
     [(2, 2), (2, 3), (3, 3), (2, 4), (3, 4), (4, 4), (2, 5), (3, 5), (4, 5), (5, 5)];
 
 /// What the rival on the shared link loses in a time.
-fn sharing(law: &str, form: Form, warmup_s: f64, duration_s: f64) -> Vec<Cell> {
+fn sharing(
+    law: &str,
+    form: Form,
+    (warmup_s, duration_s): (f64, f64),
+    metrics: &[Metric],
+) -> Vec<Cell> {
     let patterns = form.pick(&PATTERNS[..], &[(2, 2), (2, 3), (3, 4), (5, 5)][..], &PATTERNS[..1]);
     let mut cells = Vec::new();
     for (turn, &(of, count)) in patterns.iter().enumerate() {
@@ -59,7 +64,7 @@ fn sharing(law: &str, form: Form, warmup_s: f64, duration_s: f64) -> Vec<Cell> {
             let (bed, routes) = pattern(of, count, kind, warmup_s, duration_s);
             let place = format!("{of} of {count} paths");
             let beside = Beside::new(place, bed, routes, kind);
-            cells.extend(beside.cells(law, &[Metric::Goodput]));
+            cells.extend(beside.cells(law, metrics));
         }
     }
     cells
@@ -67,12 +72,13 @@ fn sharing(law: &str, form: Form, warmup_s: f64, duration_s: f64) -> Vec<Cell> {
 
 /// Once a detector has had half a minute.
 pub fn shared(law: &str, form: Form) -> Vec<Cell> {
-    sharing(law, form, 32.0, 40.0)
+    let metrics = Metric::all(&Link::new("l", KBPS, RTT_MS, 1.0));
+    sharing(law, form, (32.0, 40.0), &metrics)
 }
 
 /// From the second second to the tenth, before a detector can know.
 pub fn undecided(law: &str, form: Form) -> Vec<Cell> {
-    sharing(law, form, 4.0, 8.0)
+    sharing(law, form, (4.0, 8.0), &[Metric::Goodput])
 }
 
 /// Paths that share an overall limit which delays nothing: a policer over both.
@@ -82,7 +88,7 @@ pub fn coupled_limit(law: &str, form: Form) -> Vec<Cell> {
         let policed = Link::new("l", 100_000.0, RTT_MS, 1.0)
             .with("policer = { rate = \"20 Mbit/s\", burst = \"100 kB\" }");
         let bed =
-            Bed::one(policed, 32.0, 40.0).route("l2", "l", RTT_MS).tcps(1, "rival", "l", kind);
+            Bed::one(policed, 32.0, 40.0).route("l2", &["l"], RTT_MS).tcps(1, "rival", "l", kind);
         let routes = vec!["l".into(), "l2".into()];
         let place = "a policer over both paths".into();
         let beside = Beside::new(place, bed, routes, kind);
@@ -232,7 +238,7 @@ pub fn synchronised(law: &str, form: Form) -> Vec<Cell> {
         let kbps = 4_000.0 * count as f64;
         let bed = |who: Who| {
             let bed =
-                Bed::one(Link::new("l", kbps, RTT_MS, 1.0), 32.0, 30.0).route("l2", "l", RTT_MS);
+                Bed::one(Link::new("l", kbps, RTT_MS, 1.0), 32.0, 30.0).route("l2", &["l"], RTT_MS);
             if let Who::Standard(control) = who {
                 return bed.tcps(count - 1, "other", "l", control).law_on("l", 1.0, "");
             }

@@ -106,8 +106,8 @@ pub fn catalogue() -> Grid {
     grid
 }
 
-/// The outcomes of a law, in columns.
-fn grid(outcomes: &[Outcome]) -> Grid {
+/// The outcomes of a law as a table.
+pub fn of_law(outcomes: &[Outcome]) -> Grid {
     let mut grid = Grid::new(["criterion", "keyword", "verdict", "mean", "limit", "worst cell"]);
     for outcome in outcomes {
         let worst = match outcome.worst() {
@@ -146,7 +146,7 @@ pub fn shown(laws: &[(Law, Vec<Outcome>)]) -> String {
     let mut text = String::new();
     for (law, outcomes) in laws {
         text += &format!("{}{}, by RFC 9743 (BCP 133)\n\n", law.control(), about(law));
-        text += &grid(outcomes).columns();
+        text += &of_law(outcomes).columns();
         text += &format!("\n{}: {}\n\n", law.control(), counted(outcomes));
     }
     text.trim_end().to_owned() + "\n"

@@ -30,7 +30,7 @@ pub fn routes(paths: usize) -> Vec<String> {
 
 /// A bed with so many routes over its link `l`.
 pub fn several(bed: Bed, paths: usize, rtt_ms: f64) -> Bed {
-    routes(paths).iter().skip(1).fold(bed, |bed, route| bed.route(route, "l", rtt_ms))
+    routes(paths).iter().skip(1).fold(bed, |bed, route| bed.route(route, &["l"], rtt_ms))
 }
 
 /// How many paths, in words.
@@ -40,11 +40,16 @@ pub fn paths(count: usize) -> String {
 
 /// The judged flow over so many paths of the link `l`; under a standard it is one flow.
 pub fn judged(bed: Bed, who: Who, count: usize, rtt_ms: f64) -> Bed {
+    judged_with(bed, who, count, rtt_ms, "")
+}
+
+/// The same with more fields.
+pub fn judged_with(bed: Bed, who: Who, count: usize, rtt_ms: f64, more: &str) -> Bed {
     let count = who.paths(count);
     if count == 1 {
-        return bed.law_on("l", 1.0, "");
+        return bed.law_on("l", 1.0, more);
     }
-    several(bed, count, rtt_ms).law_over(&routes(count), 1.0, "")
+    several(bed, count, rtt_ms).law_over(&routes(count), 1.0, more)
 }
 
 /// 5.1.1: random loss of up to a half.
@@ -124,15 +129,15 @@ pub fn bufferbloat(law: &str, form: Form) -> Vec<Cell> {
     );
     let mut cells = Vec::new();
     for &bdp in queues {
+        let queue = Link::new("l", 10_000.0, RTT_MS, bdp);
         for count in [1, 2] {
             let bed = |who: Who| {
-                let bed = Bed::one(Link::new("l", 10_000.0, RTT_MS, bdp), 20.0, 60.0);
-                judged(bed, who, count, RTT_MS)
+                let bed = Bed::one(queue.clone(), 20.0, 60.0);
+                judged(bed.for_cycles_of(queue.cycle_s(1, RTT_MS)), who, count, RTT_MS)
             };
             let place = format!("{bdp} BDP, {}", paths(count));
-            let full_ms = Link::new("l", 10_000.0, RTT_MS, bdp).full_ms();
             let cell = Cell::most(place, law, bed, 1.0, |run| link(run, "l").mean_queue_ms);
-            cells.push(cell.at_worst(full_ms));
+            cells.push(cell.at_worst(queue.full_ms()));
         }
     }
     cells
@@ -173,7 +178,8 @@ pub fn fairness(law: &str, form: Form) -> Vec<Cell> {
     let rtts = |&factor: &f64| {
         let bed = |who: Who| {
             let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 20.0, 60.0);
-            let bed = bed.route("far", "l", factor * RTT_MS).tcps(1, "other", "far", who.control());
+            let bed =
+                bed.route("far", &["l"], factor * RTT_MS).tcps(1, "other", "far", who.control());
             bed.law_on("l", 1.0, "")
         };
         let place = format!("RTTs 1 to {factor}");
@@ -221,10 +227,25 @@ pub fn of_paths(law: &str, form: Form) -> Vec<Cell> {
     cells
 }
 
-/// Short flows each two seconds from the fifth on, of sizes as on web servers.
-pub fn shorts(bed: Bed, name: &str, control: &str) -> Bed {
-    SIZES.iter().enumerate().fold(bed, |bed, (number, size)| {
-        let start_s = 5.0 + 2.0 * number as f64;
+/// Of the link of short flows, kbit/s: it is thin, so that they are not thousands.
+const THIN_KBPS: f64 = 10_000.0;
+/// For how long short flows come, s: from the fifth second on.
+const SHORTS_S: f64 = 30.0;
+
+/// What short flows offer, as shares of their link.
+pub fn loads(form: Form) -> &'static [f64] {
+    form.pick(&[0.2, 0.5], &[0.2, 0.5], &[0.2])
+}
+
+/// A link with short flows for half a minute, as many as are such a share of it, of sizes as on web servers. Five more seconds are
+/// for the last of them.
+pub fn shorts(name: &str, control: &str, load: f64) -> Bed {
+    let bits = 8.0 * SIZES.iter().map(|&size| f64::from(size)).sum::<f64>();
+    let each_s = bits / SIZES.len() as f64 / (load * THIN_KBPS * 1000.0);
+    let bed = Bed::one(Link::new("l", THIN_KBPS, RTT_MS, 1.0), 5.0, SHORTS_S + 5.0);
+    let count = (SHORTS_S / each_s) as usize;
+    SIZES.iter().cycle().take(count).enumerate().fold(bed, |bed, (number, size)| {
+        let start_s = 5.0 + libm::round(1000.0 * each_s * number as f64) / 1000.0;
         let file = format!("source.file = {{ size = \"{size} B\" }}");
         bed.tcp(&format!("{name}{number}"), "l", control, start_s, &file)
     })
@@ -234,16 +255,16 @@ pub fn shorts(bed: Bed, name: &str, control: &str) -> Bed {
 pub fn short(law: &str, form: Form) -> Vec<Cell> {
     let counts = form.pick(&[1, 2][..], &[1, 2][..], &[1][..]);
     let mut cells = Vec::new();
-    for &count in counts {
-        let bed = |who: Who| {
-            let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 4.0, 56.0);
-            judged(shorts(bed, "short", who.control()), who, count, RTT_MS)
-        };
-        let place = |what: &str| format!("{what}, the long one of {}", paths(count));
-        cells.push(Cell::most(place("completion of the short"), law, bed, 0.0, |run| {
-            completion(run, "short")
-        }));
-        cells.push(Cell::least(place("goodput of the long"), law, bed, own));
+    for &load in loads(form) {
+        for &count in counts {
+            let bed = |who: Who| judged(shorts("short", who.control(), load), who, count, RTT_MS);
+            let place = |what: &str| {
+                format!("{what}, {:.0} % load, the long one of {}", 100.0 * load, paths(count))
+            };
+            let short = place("completion of the short");
+            cells.push(Cell::most(short, law, bed, 0.0, |run| completion(run, "short")));
+            cells.push(Cell::least(place("goodput of the long"), law, bed, own));
+        }
     }
     cells
 }

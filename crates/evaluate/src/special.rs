@@ -3,8 +3,10 @@
 use narrows_papers::Form;
 
 use crate::bed::{Bed, Link};
-use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, Who, completion, dropped, link, own};
-use crate::single::{KBPS, RTT_MS, paths, routes, several};
+use crate::cell::{
+    Beside, Cell, FEW, Metric, STANDARD, Who, against, completion, dropped, link, own,
+};
+use crate::single::{KBPS, RTT_MS, judged, judged_with, paths, routes, several};
 
 /// What a rival of each standard loses on a bed, the law with one path and with two.
 fn harmed(
@@ -14,16 +16,16 @@ fn harmed(
     rtt_ms: f64,
     bed: impl Fn() -> Bed,
 ) -> Vec<Cell> {
-    harmed_by(law, place, kinds, rtt_ms, false, bed)
+    harmed_by(law, place, kinds, rtt_ms, (&[Metric::Goodput], false), bed)
 }
 
-/// The same; `by_flow`, the law with two paths is judged against two flows.
+/// The same of such metrics; `by_flow`, the law with two paths is judged against two flows.
 fn harmed_by(
     law: &str,
     place: &str,
     kinds: &[&'static str],
     rtt_ms: f64,
-    by_flow: bool,
+    (metrics, by_flow): (&[Metric], bool),
     bed: impl Fn() -> Bed,
 ) -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -33,7 +35,7 @@ fn harmed_by(
             let beside =
                 Beside::new(format!("{place}, {}", paths(count)), bed, routes(count), kind);
             let beside = Beside { flows: if by_flow { count } else { 1 }, ..beside };
-            cells.extend(beside.cells(law, &[Metric::Goodput]));
+            cells.extend(beside.cells(law, metrics));
         }
     }
     cells
@@ -59,15 +61,16 @@ pub fn by_flow(law: &str, form: Form) -> Vec<Cell> {
 
 fn disciplined(law: &str, form: Form, discipline: &str, by_flow: bool) -> Vec<Cell> {
     let of = |ecn: &bool| {
+        let link =
+            Link::new("l", KBPS, RTT_MS, 4.0).with(&format!("aqm = \"{discipline}\"\necn = {ecn}"));
+        let metrics = Metric::all(&link);
         let bed = || {
-            let link = Link::new("l", KBPS, RTT_MS, 4.0)
-                .with(&format!("aqm = \"{discipline}\"\necn = {ecn}"));
-            let bed = Bed::one(link, 15.0, 45.0);
+            let bed = Bed::one(link.clone(), 15.0, 45.0);
             if *ecn { bed.ecn() } else { bed }
         };
         let place = format!("{discipline}{}", if *ecn { " with ECN" } else { "" });
         let kinds = form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]);
-        harmed_by(law, &place, kinds, RTT_MS, by_flow, bed)
+        harmed_by(law, &place, kinds, RTT_MS, (&metrics, by_flow), bed)
     };
     form.pick(&[false, true][..], &[false, true][..], &[true][..]).iter().flat_map(of).collect()
 }
@@ -82,7 +85,70 @@ pub fn marks(law: &str, form: Form) -> Vec<Cell> {
         };
         Cell::most(format!("{discipline} marks"), law, bed, 1.0, |run| link(run, "l").mean_queue_ms)
     };
-    ["red", "codel"][..form.pick(2, 2, 1)].iter().map(cell).collect()
+    ["red", "codel", "dualpi2"][..form.pick(3, 3, 1)].iter().map(cell).collect()
+}
+
+/// 7.1: DualPI2 beside a scalable flow, DCTCP: what that loses more than beside Reno and CUBIC, the delay of its queue with it, and what
+/// the law, a classic flow, lacks there. The law sends ECT(0) or without ECN, never ECT(1): that is the host's.
+pub fn l4s(law: &str, form: Form) -> Vec<Cell> {
+    const SCALABLE: &str = "dctcp";
+    /// A quarter of the delay from which on DualPI2 marks: jitter alone is to cause no mark.
+    const JITTER_MS: f64 = 0.2;
+    let mut cells = Vec::new();
+    for &ecn in form.pick(&[false, true][..], &[false, true][..], &[false][..]) {
+        let link = Link::new("l", KBPS, RTT_MS, 4.0).with("aqm = \"dualpi2\"\necn = true");
+        for count in [1, 2] {
+            let bed = |who: Who| {
+                let bed = Bed::one(link.clone(), 15.0, 45.0).steady(JITTER_MS);
+                let bed = if ecn { bed.ecn() } else { bed };
+                let bed = bed.tcp("rival1", "l", SCALABLE, 1.5, "tcp.ecn = \"scalable\"");
+                judged(bed, who, count, RTT_MS)
+            };
+            let place = format!("{}{}", paths(count), if ecn { " with ECN" } else { "" });
+            let metrics = Metric::all(&link);
+            cells.extend(metrics.map(|metric| metric.cell(&place, SCALABLE, against(law, bed))));
+            cells.push(Cell::least(format!("{place}, its own goodput"), law, bed, own));
+        }
+    }
+    cells
+}
+
+/// 7.6: a receiver acknowledges what was lost, hides marks, or acknowledges each packet: what a rival loses more than where a
+/// standard's receiver does so. Windows are bounded by the receivers' buffers, of two pipes with full queues. No law hears of a loss that
+/// is hidden: there two paths are judged against two flows.
+pub fn receivers(law: &str, form: Form) -> Vec<Cell> {
+    let marks = Link::new("l", KBPS, RTT_MS, 4.0).with("aqm = \"red\"\necn = true");
+    let lies = [
+        ("hides losses", Link::new("l", KBPS, RTT_MS, 1.0), "tcp.receiver_hides = \"losses\""),
+        ("hides marks", marks, "tcp.receiver_hides = \"marks\""),
+        (
+            "acknowledges each packet",
+            Link::new("l", KBPS, RTT_MS, 1.0),
+            "tcp.receiver_acks = \"every-packet\"",
+        ),
+    ];
+    let mut cells = Vec::new();
+    for (name, link, lie) in &lies {
+        for &kind in form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]) {
+            for count in [1, 2] {
+                let bed = |who: Who| {
+                    let bed = Bed::one(link.clone(), 15.0, 45.0).tcps(1, "rival", "l", kind);
+                    let bed = if *name == "hides marks" { bed.ecn() } else { bed };
+                    let more = format!("{lie}, recv_buffer = \"400 kB\"");
+                    let bed = match who {
+                        Who::Standard(control) if *name == "hides losses" && count == 2 => {
+                            bed.tcp("more1", "l", control, 1.0, &more)
+                        }
+                        _ => bed,
+                    };
+                    judged_with(bed, who, count, RTT_MS, &more)
+                };
+                let place = format!("{name}, {}", paths(count));
+                cells.push(Metric::Goodput.cell(&place, kind, against(law, bed)));
+            }
+        }
+    }
+    cells
 }
 
 /// 7.2: four flows when their link falls to a tenth: the drops that a breaker sees, from five seconds later on.
@@ -135,7 +201,8 @@ pub fn high_delay(law: &str, form: Form) -> Vec<Cell> {
     let queues = form.pick(&[0.5, 1.0][..], &[1.0][..], &[1.0][..]);
     let mut cells = Vec::new();
     for &bdp in queues {
-        let bed = || Bed::one(Link::new("l", 10_000.0, 600.0, bdp), 60.0, 180.0);
+        let link = Link::new("l", 10_000.0, 600.0, bdp);
+        let bed = || Bed::one(link.clone(), 60.0, 180.0).for_cycles_of(link.cycle_s(1, 600.0));
         let place = format!("600 ms, {bdp} BDP");
         cells.push(alone(law, &place, bed));
         cells.extend(harmed(law, &place, form.pick(&STANDARD, &STANDARD[..1], &[]), 600.0, bed));

@@ -50,6 +50,8 @@ struct nr_law {
 	 * NR_KEPT_WORDS of nr_private.law, which `state` leaves free. 0: for each acknowledgement.
 	 */
 	nr_u32 per_round;
+	/* 1: a scalable control (RFC 9331): marks take another share of the window than losses. */
+	nr_u32 scales;
 
 	/*
 	 * Window laws. All may be null. `credit` is the growth per acknowledged packet in

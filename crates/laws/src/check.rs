@@ -163,7 +163,7 @@ pub const PROPERTIES: [Property; 15] = [
     },
     Property {
         name: "loss",
-        about: "a congestion event reduces once, ECN as a loss; a timeout leaves 1 packet; undo restores",
+        about: "a congestion event reduces once, ECN as a loss but of scalable laws; a timeout leaves 1 packet; undo restores",
         of: window,
         holds: windows::loss,
     },

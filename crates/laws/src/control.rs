@@ -93,6 +93,11 @@ impl Law {
         self.table().per_round != 0
     }
 
+    /// Is it a scalable control, which answers marks otherwise than losses (RFC 9331)?
+    pub fn scales(self) -> bool {
+        self.table().scales != 0
+    }
+
     /// Is it a model law, which publishes a bandwidth, and not a window law?
     pub fn is_model(self) -> bool {
         self.table().kind != 0

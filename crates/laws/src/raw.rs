@@ -387,6 +387,7 @@ pub(crate) struct LawTable {
     pub by_time: u32,
     pub pairs: u32,
     pub per_round: u32,
+    pub scales: u32,
     pub credit: *const c_void,
     pub ssthresh: *const c_void,
     pub joined: *const c_void,
@@ -621,7 +622,7 @@ mod tests {
             fields!(Module: nr_module { version, reserved, law, event }),
             fields!(LawTable: nr_law {
                 name, code, about, source, param, params, kind, couples, start, state, alone,
-                by_time, pairs, per_round, credit, ssthresh, joined, before, acked, begin, grown,
+                by_time, pairs, per_round, scales, credit, ssthresh, joined, before, acked, begin, grown,
                 lost, undo, timeout, restart, event,
             }),
             fields!(StartTable: nr_start {

@@ -108,6 +108,8 @@ impl LinkConfig {
         let reorder = |r: Reorder| !(0.0..=1.0).contains(&r.share) || r.delay > MAX_DELAY;
         if plain && self.ecn {
             Some("a droptail queue does not mark, ECN needs another discipline")
+        } else if matches!(self.discipline, Discipline::DualPi2(_)) && !self.ecn {
+            Some("DualPI2 marks, so the link must: ECN on")
         } else if !plain && matches!(self.rate, Rate::Infinite) {
             Some("at an infinite rate there is no queue to manage")
         } else if self.wifi.is_some() && !matches!(self.rate, Rate::Constant(_)) {
@@ -127,7 +129,8 @@ impl LinkConfig {
 mod tests {
     use super::*;
     use crate::{
-        CoDel, Distribution, FqCoDel, GilbertElliott, Header, LinkId, Network, Pie, Red, Weight,
+        CoDel, Distribution, DualPi2, FqCoDel, GilbertElliott, Header, LinkId, Network, Pie, Red,
+        Weight,
     };
 
     /// What the network says about a link with one field set wrong.
@@ -180,6 +183,16 @@ mod tests {
         assert!(discipline(Discipline::CoDel(codel)).contains("one hour"));
         let fair = FqCoDel { flows: 0, ..FqCoDel::default() };
         assert!(discipline(Discipline::FqCoDel(fair)).contains("flows"));
+        let dual = |dual| {
+            refusal(|c| {
+                constant(c);
+                (c.discipline, c.ecn) = (Discipline::DualPi2(dual), true);
+            })
+        };
+        assert!(dual(DualPi2 { target: 0, ..DualPi2::default() }).contains("DualPI2's target"));
+        assert!(dual(DualPi2 { coupling: f64::NAN, ..DualPi2::default() }).contains("coupling"));
+        assert!(dual(DualPi2 { range: Nanos::MAX, ..DualPi2::default() }).contains("one hour"));
+        assert!(discipline(Discipline::DualPi2(DualPi2::default())).contains("ECN on"));
         let pie = Pie { alpha: f64::NAN, ..Pie::default() };
         assert!(discipline(Discipline::Pie(pie)).contains("alpha"));
         let pie = Pie { update: MAX_DELAY + 1, ..Pie::default() };

@@ -3,7 +3,7 @@
 use crate::histogram::Histogram;
 
 /// What a link has done since the start or the last [`crate::Network::reset_counters`]. A queue that
-/// decides when a packet's turn comes (CoDel, FQ-CoDel) counts its drops and marks when next
+/// decides when a packet's turn comes (CoDel, FQ-CoDel, DualPI2) counts its drops and marks when next
 /// something enters or leaves the link.
 // In this order: what every packet changes lies side by side.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

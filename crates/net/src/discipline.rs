@@ -1,6 +1,7 @@
 //! The queue disciplines: in which order packets leave a queue, and which of them are dropped.
 
 use crate::aqm::codel::{self, CoDel};
+use crate::aqm::dualpi2::{self, DualPi2};
 use crate::aqm::fq_codel::{self, FqCoDel};
 use crate::aqm::pie::{self, Pie};
 use crate::aqm::red::{self, Arrival, Red};
@@ -10,7 +11,7 @@ use crate::rng::Xoshiro256PlusPlus;
 use crate::{Limit, Nanos};
 
 /// Which packets a link's queue drops or marks, beside those that find it full, and in which order
-/// it sends. All but FQ-CoDel send in the order of arrival.
+/// it sends. All but FQ-CoDel and DualPI2 send in the order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Discipline {
     /// None: a queue is full or not.
@@ -24,6 +25,8 @@ pub enum Discipline {
     FqCoDel(FqCoDel),
     /// Proportional integral controller enhanced.
     Pie(Pie),
+    /// Two coupled queues, for scalable flows and for others.
+    DualPi2(DualPi2),
 }
 
 impl Discipline {
@@ -35,6 +38,7 @@ impl Discipline {
             Discipline::CoDel(_) => "CoDel",
             Discipline::FqCoDel(_) => "FQ-CoDel",
             Discipline::Pie(_) => "PIE",
+            Discipline::DualPi2(_) => "DualPI2",
         }
     }
 
@@ -46,6 +50,7 @@ impl Discipline {
             Discipline::CoDel(codel) => codel.fault(),
             Discipline::FqCoDel(fq_codel) => fq_codel.fault(limit),
             Discipline::Pie(pie) => pie.fault(),
+            Discipline::DualPi2(dual) => dual.fault(),
         }
     }
 }
@@ -55,6 +60,7 @@ impl Discipline {
 pub(crate) enum Queue {
     Line(Line, Manager),
     Fair(fq_codel::State),
+    Dual(dualpi2::State),
 }
 
 /// Who manages a single line of packets.
@@ -76,6 +82,7 @@ impl Queue {
                 return Queue::Fair(fq_codel::State::new(config, rng));
             }
             Discipline::Pie(pie) => Manager::Pie(pie::State::new(pie, rng)),
+            Discipline::DualPi2(config) => return Queue::Dual(dualpi2::State::new(config)),
         };
         Queue::Line(Line::default(), manager)
     }
@@ -85,6 +92,7 @@ impl Queue {
         match self {
             Queue::Line(line, _) => line.len(),
             Queue::Fair(fair) => fair.len(),
+            Queue::Dual(dual) => dual.len(),
         }
     }
 
@@ -93,6 +101,7 @@ impl Queue {
         match self {
             Queue::Line(line, _) => line.bytes(),
             Queue::Fair(fair) => fair.bytes(),
+            Queue::Dual(dual) => dual.bytes(),
         }
     }
 
@@ -114,8 +123,10 @@ impl Queue {
     /// Makes up for the updates that were due until `now`. `wait` is how long a packet that joins the line at
     /// a time would wait.
     pub fn catch_up(&mut self, now: Nanos, mut wait: impl FnMut(&Line, Nanos) -> Nanos) {
-        if let Queue::Line(line, Manager::Pie(pie)) = self {
-            pie.catch_up(now, |time| wait(line, time));
+        match self {
+            Queue::Line(line, Manager::Pie(pie)) => pie.catch_up(now, |time| wait(line, time)),
+            Queue::Dual(dual) => dual.catch_up(now),
+            _ => {}
         }
     }
 
@@ -136,6 +147,7 @@ impl Queue {
             Queue::Line(_, Manager::CoDel(_, codel)) => codel.rest(),
             Queue::Line(..) => {}
             Queue::Fair(fair) => fair.rest(),
+            Queue::Dual(dual) => dual.rest(),
         }
     }
 
@@ -143,6 +155,7 @@ impl Queue {
         match self {
             Queue::Line(line, _) => line.push(waiting),
             Queue::Fair(fair) => fair.push(waiting),
+            Queue::Dual(dual) => dual.push(waiting),
         }
     }
 
@@ -158,6 +171,7 @@ impl Queue {
         match self {
             Queue::Line(line, _) => std::iter::from_fn(|| line.pop()).collect(),
             Queue::Fair(fair) => fair.clear(),
+            Queue::Dual(dual) => dual.clear(),
         }
     }
 
@@ -170,6 +184,7 @@ impl Queue {
             }
             Queue::Line(line, _) => line.pop(),
             Queue::Fair(fair) => fair.pop(now, mtu, signals),
+            Queue::Dual(dual) => dual.pop(now, signals),
         }
     }
 }

@@ -79,6 +79,7 @@ mod trace;
 mod wifi;
 
 pub use aqm::codel::CoDel;
+pub use aqm::dualpi2::DualPi2;
 pub use aqm::fq_codel::FqCoDel;
 pub use aqm::pie::Pie;
 pub use aqm::red::{Red, Weight};

@@ -32,6 +32,10 @@ impl Line {
         Some(waiting)
     }
 
+    pub fn first(&self) -> Option<&Waiting> {
+        self.packets.front()
+    }
+
     pub fn len(&self) -> usize {
         self.packets.len()
     }

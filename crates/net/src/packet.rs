@@ -1,16 +1,17 @@
 //! What the network knows of a packet beside its payload.
 
-/// The two bits of explicit congestion notification in the IP header (RFC 3168, section 5). ECT(0)
-/// and ECT(1) are not distinguished.
+/// The two bits of explicit congestion notification in the IP header (RFC 3168, section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ecn {
     /// The endpoints do not understand marks: such a packet can only be dropped.
     #[default]
     NotEct,
-    /// ECN-capable transport: a queue may mark the packet instead of dropping it.
+    /// ECT(0), ECN-capable transport: a queue may mark the packet instead of dropping it.
     Ect,
     /// Congestion experienced: marked.
     Ce,
+    /// ECT(1), a scalable sender's (RFC 9331, section 3): the same, and queues that know it keep it apart.
+    Ect1,
 }
 
 /// What a packet shows to the links it crosses.
@@ -47,6 +48,7 @@ impl Packet {
             Ecn::NotEct => 0,
             Ecn::Ect => 1,
             Ecn::Ce => 2,
+            Ecn::Ect1 => 3,
         };
         Packet { size: header.size, flow: header.flow, key, tag: hop << 2 | ecn }
     }
@@ -68,6 +70,11 @@ impl Packet {
         }
         self.tag = self.tag & !3 | 2;
         true
+    }
+
+    /// Whether a queue for scalable senders takes it: ECT(1) or CE (RFC 9331, section 5.1).
+    pub fn is_l4s(&self) -> bool {
+        self.tag & 3 >= 2
     }
 
     /// Whether the packet is marked.

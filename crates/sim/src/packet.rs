@@ -1,6 +1,6 @@
 //! What travels in the network: segments of TCP and MPTCP, and UDP packets, as small values.
 
-use narrows_net::Nanos;
+use narrows_net::{Ecn, Nanos};
 use narrows_traffic::{ConnId, FlowId, UdpId};
 
 /// SACK blocks that fit beside the timestamp option (RFC 2018, section 3).
@@ -95,8 +95,8 @@ pub struct Segment {
     pub len: u32,
     /// Timestamp (RFC 7323).
     pub sent: Nanos,
-    /// ECN-capable, as IP says (RFC 3168).
-    pub ect: bool,
+    /// What IP says of ECN.
+    pub ecn: Ecn,
     /// CWR: the sender has reduced its window.
     pub cwr: bool,
     /// PSH: the end of a burst, or of what the application has written.
@@ -117,7 +117,7 @@ pub struct Ack {
     /// SACK blocks as offsets from `ack`, the newest first; an empty block ends the list. A first
     /// block below `ack`, or inside the second, is a DSACK: that segment came twice (RFC 2883).
     pub sack: [(i32, i32); MAX_SACK_BLOCKS],
-    /// ECE: data that arrived was marked (RFC 3168).
+    /// ECE: data that arrived was marked (RFC 3168), for a scalable sender the data that this covers (RFC 8257).
     pub ece: bool,
     /// Number of the newest decision of a detector at the receiver, as its option carries it with the
     /// decision; 0 before the first.

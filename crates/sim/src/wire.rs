@@ -29,10 +29,9 @@ impl Wire<'_> {
         let size = body.size(self.multipath, joins);
         // Eight paths and a bit: connections and UDP flows are numbered apart.
         let udp = u32::from(matches!(body, Body::Udp { .. }));
-        let ecn = if matches!(body, Body::Data(Segment { ect: true, .. })) {
-            Ecn::Ect
-        } else {
-            Ecn::NotEct
+        let ecn = match body {
+            Body::Data(Segment { ecn, .. }) => ecn,
+            _ => Ecn::NotEct,
         };
         let header = Header { size, flow: self.flow << 4 | udp << 3 | path as u32, ecn };
         let mut packet = Packet { flow: self.flow, path: path as u8, generation, id: 0, body };

@@ -24,4 +24,4 @@ pub use generator::{Generator, Write};
 pub use messages::{Message, Messages};
 pub use multipath::{PathManager, Scheduler};
 pub use source::{SizeDist, Source};
-pub use tcp::{LossDetection, Opener, ReceiverAcks, Signal, TcpConfig, Timestamps};
+pub use tcp::{Hides, LossDetection, Opener, ReceiverAcks, Signal, TcpConfig, Timestamps};

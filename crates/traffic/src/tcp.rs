@@ -10,6 +10,9 @@ use narrows_net::{MILLISECOND, Nanos};
 pub struct TcpConfig {
     /// Data is ECN-capable (RFC 3168), so that links may mark it instead of dropping it.
     pub ecn: bool,
+    /// With ECN, the sender is a scalable one (RFC 9331): all data is ECT(1), and each acknowledgement says whether
+    /// what it covers was marked (RFC 8257, section 3.2), not whether anything was since the last reduction.
+    pub scalable: bool,
     /// Window laws are paced, at 200 % of a window per round trip in slow start and 120 % after
     /// (Linux's internal pacing, as with `SO_MAX_PACING_RATE` or sch_fq). Laws that give a rate
     /// always are.
@@ -34,6 +37,8 @@ pub struct TcpConfig {
     pub loss_detection: LossDetection,
     /// When the receiver acknowledges what its application has read.
     pub receiver_acks: ReceiverAcks,
+    /// What the receiver does not tell the sender.
+    pub receiver_hides: Option<Hides>,
     /// Resolution of timestamps, and so of the RTT that is measured by them.
     pub timestamps: Timestamps,
     /// So many millionths the receiver's clock is faster than the sender's.
@@ -59,11 +64,13 @@ impl Default for TcpConfig {
     fn default() -> Self {
         TcpConfig {
             ecn: false,
+            scalable: false,
             pacing: false,
             tso: 1,
             gro: 0,
             loss_detection: LossDetection::default(),
             receiver_acks: ReceiverAcks::default(),
+            receiver_hides: None,
             timestamps: Timestamps::Ms,
             skew_ppm: 0,
             signal: Signal::default(),
@@ -118,6 +125,16 @@ pub enum ReceiverAcks {
     Linux66,
     /// Every segment at once, as with Linux's route option `quickack 1`.
     EveryPacket,
+}
+
+/// What a receiver that misbehaves hides, so that its sender slows down less (Savage et al., "TCP Congestion Control with a Misbehaving
+/// Receiver", CCR 1999).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hides {
+    /// It acknowledges what was lost as soon as later data comes.
+    Losses,
+    /// It echoes no ECN marks.
+    Marks,
 }
 
 /// Clock of the timestamps in segments (RFC 7323, section 5.4).

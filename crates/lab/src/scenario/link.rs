@@ -1,8 +1,8 @@
 //! Links: from the file's words to the network's.
 
 use narrows_net::{
-    CoDel, Discipline, Distribution, FqCoDel, GilbertElliott, Limit, LinkConfig, Loss, Pie,
-    Policer, Rate, Red, Reorder, SECOND, Variation, Weight, Wifi,
+    CoDel, Discipline, Distribution, DualPi2, FqCoDel, GilbertElliott, Limit, LinkConfig, Loss,
+    Pie, Policer, Rate, Red, Reorder, SECOND, Variation, Weight, Wifi,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,12 +44,13 @@ pub enum Aqm {
     Codel(CoDelFile),
     FqCodel(FqCoDelFile),
     Pie(PieFile),
+    Dualpi2(DualPi2File),
     Droptail {},
 }
 
 impl Kinds for Aqm {
     const WHAT: &str = "queue discipline";
-    const NAMES: &[&str] = &["red", "codel", "fq-codel", "pie", "droptail"];
+    const NAMES: &[&str] = &["red", "codel", "fq-codel", "pie", "dualpi2", "droptail"];
 }
 
 impl Default for OneOf<Aqm> {
@@ -163,6 +164,30 @@ impl Default for PieFile {
     fn default() -> PieFile {
         let Pie { target, update, burst, alpha, beta } = Pie::default();
         PieFile { target: Time(target), update: Time(update), burst: Time(burst), alpha, beta }
+    }
+}
+
+/// DualPI2 (RFC 9332).
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DualPi2File {
+    /// Queueing delay of classic flows that it aims at.
+    target: Time,
+    /// Longest round-trip time for which it is stable.
+    rtt_max: Time,
+    /// Marks of scalable flows over the square root of those of classic ones.
+    coupling: f64,
+    /// Queueing delay of scalable flows from which on they are marked.
+    threshold: Time,
+    /// Above the threshold: from there on all are.
+    range: Time,
+}
+
+impl Default for DualPi2File {
+    fn default() -> DualPi2File {
+        let DualPi2 { target, rtt_max, coupling, threshold, range } = DualPi2::default();
+        let [target, rtt_max, threshold, range] = [target, rtt_max, threshold, range].map(Time);
+        DualPi2File { target, rtt_max, coupling, threshold, range }
     }
 }
 
@@ -381,6 +406,13 @@ fn discipline(aqm: &Aqm) -> Result<Discipline, String> {
             burst: pie.burst.0,
             alpha: pie.alpha,
             beta: pie.beta,
+        }),
+        Aqm::Dualpi2(dual) => Discipline::DualPi2(DualPi2 {
+            target: dual.target.0,
+            rtt_max: dual.rtt_max.0,
+            coupling: dual.coupling,
+            threshold: dual.threshold.0,
+            range: dual.range.0,
         }),
     })
 }

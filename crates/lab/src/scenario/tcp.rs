@@ -1,9 +1,13 @@
 //! What TCP end points do beyond what all do: from the file's words to the simulator's.
 
+use std::borrow::Cow;
+use std::fmt;
+
 use narrows_net::{MILLISECOND, Nanos};
-use narrows_traffic::{LossDetection, Opener, ReceiverAcks, TcpConfig, Timestamps};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use narrows_traffic::{Hides, LossDetection, Opener, ReceiverAcks, TcpConfig, Timestamps};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::units::{Packets, Time};
 
@@ -11,8 +15,8 @@ use crate::units::{Packets, Time};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TcpFile {
-    /// ECN. Default: `false`.
-    ecn: Option<bool>,
+    /// ECN: true, false, or `"scalable"` for ECT(1) and marks that are echoed one by one. Default: `false`.
+    ecn: Option<EcnFile>,
     /// Default: `false`.
     pacing: Option<bool>,
     /// Most packets that leave in one burst. Default: `"1 packet"`.
@@ -24,6 +28,9 @@ pub struct TcpFile {
     /// When a full-sized packet with PSH is acknowledged: as soon as it is read, or as before.
     /// Default: `"linux-6.6"`.
     pub receiver_acks: Option<Acks>,
+    /// A receiver that misbehaves hides what was lost, or ECN marks. Default: neither.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receiver_hides: Option<Hidden>,
     /// Clock of the timestamps. Default: `"ms"`.
     timestamps: Option<Clock>,
     /// By how many millionths the receiver's clock is faster than the sender's, at most 10000.
@@ -56,16 +63,73 @@ impl TcpFile {
         };
         let file = file.cloned().unwrap_or_default();
         TcpFile {
-            ecn: file.ecn.or(Some(default.ecn)),
+            ecn: file.ecn.or(Some(EcnFile::Classic(default.ecn))),
             pacing: file.pacing.or(Some(default.pacing)),
             tso: file.tso.or(Some(Packets(default.tso.into()))),
             gro: file.gro.or(Some(Time(default.gro))),
             loss_detection: file.loss_detection.or(Some(detection)),
             receiver_acks: file.receiver_acks.or(Some(acks)),
+            receiver_hides: file.receiver_hides,
             timestamps: file.timestamps.or(Some(clock)),
             skew_ppm: file.skew_ppm.or(Some(default.skew_ppm)),
             opener: file.opener.or(Some(opener)),
         }
+    }
+}
+
+/// What end points do about ECN.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum EcnFile {
+    /// RFC 3168's, or none.
+    Classic(bool),
+    /// That of scalable senders.
+    Scalable,
+}
+
+/// Its name.
+const SCALABLE: &str = "scalable";
+
+impl<'de> Deserialize<'de> for EcnFile {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = EcnFile;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                write!(f, "true, false or \"{SCALABLE}\"")
+            }
+
+            fn visit_bool<E: Error>(self, on: bool) -> Result<EcnFile, E> {
+                Ok(EcnFile::Classic(on))
+            }
+
+            fn visit_str<E: Error>(self, name: &str) -> Result<EcnFile, E> {
+                if name == SCALABLE {
+                    return Ok(EcnFile::Scalable);
+                }
+                Err(E::invalid_value(Unexpected::Str(name), &self))
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+impl Serialize for EcnFile {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            EcnFile::Classic(on) => serializer.serialize_bool(*on),
+            EcnFile::Scalable => serializer.serialize_str(SCALABLE),
+        }
+    }
+}
+
+impl JsonSchema for EcnFile {
+    fn schema_name() -> Cow<'static, str> {
+        "Ecn".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "title": "true, false or scalable", "enum": [true, false, SCALABLE] })
     }
 }
 
@@ -86,6 +150,14 @@ pub enum Acks {
     Linux66,
     #[serde(rename = "every-packet")]
     EveryPacket,
+}
+
+/// What a receiver hides.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Hidden {
+    Losses,
+    Marks,
 }
 
 /// Clock of the timestamps.
@@ -120,7 +192,11 @@ pub fn config(
 ) -> Result<TcpConfig, (&'static str, String)> {
     let Some(file) = file else { return Ok(default) };
     let mut tcp = default;
-    tcp.ecn = file.ecn.unwrap_or(tcp.ecn);
+    (tcp.ecn, tcp.scalable) = match file.ecn {
+        None => (tcp.ecn, tcp.scalable),
+        Some(EcnFile::Classic(on)) => (on, false),
+        Some(EcnFile::Scalable) => (true, true),
+    };
     tcp.pacing = file.pacing.unwrap_or(tcp.pacing);
     if let Some(Packets(packets)) = file.tso {
         if packets.fract() != 0.0 || !(1.0..=MAX_TSO).contains(&packets) {
@@ -151,6 +227,11 @@ pub fn config(
         Some(Acks::Linux65) => ReceiverAcks::Linux65,
         Some(Acks::Linux66) => ReceiverAcks::Linux66,
         Some(Acks::EveryPacket) => ReceiverAcks::EveryPacket,
+    };
+    tcp.receiver_hides = match file.receiver_hides {
+        None => tcp.receiver_hides,
+        Some(Hidden::Losses) => Some(Hides::Losses),
+        Some(Hidden::Marks) => Some(Hides::Marks),
     };
     tcp.timestamps = match file.timestamps {
         None => tcp.timestamps,

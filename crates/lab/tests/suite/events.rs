@@ -225,6 +225,8 @@ fn what_tcp_links_and_schedulers_can_do_reaches_the_simulator() {
     }
     let red = of(", tcp.ecn = true", "links.a.aqm = \"red\"\nlinks.a.ecn = true\n");
     assert!(red.links[0].marks > 0 && red.links[1].marks == 0);
+    let dual = of(", tcp.ecn = \"scalable\"", "links.a.aqm = \"dualpi2\"\nlinks.a.ecn = true\n");
+    assert!(dual.links[0].marks > 0 && dual.links[1].marks == 0);
     let codel = of("", "links.a.aqm = \"codel\"\n");
     assert!(codel.links[0].aqm_drops > 0 && codel.links[0].aqm_drops <= codel.links[0].drops);
     assert!(base.connections[0].head_of_line.unwrap().max_ms > 0.0);

@@ -1,9 +1,10 @@
 //! Active queue management: who is dropped, or marked, before the queue is full.
 //!
-//! RED and PIE judge a packet when it enters, CoDel when its transmission is due. FQ-CoDel also
-//! chooses whose turn it is.
+//! RED and PIE judge a packet when it enters, CoDel when its transmission is due. FQ-CoDel and DualPI2
+//! also choose whose turn it is.
 
 pub(crate) mod codel;
+pub(crate) mod dualpi2;
 pub(crate) mod fq_codel;
 pub(crate) mod pie;
 pub(crate) mod red;

@@ -2,8 +2,8 @@
 
 use narrows_net::rng::{stream, uniform_f64};
 use narrows_net::{
-    CoDel, Delivery, Discipline, Ecn, FqCoDel, Header, Limit, LinkConfig, LinkId, MILLISECOND,
-    Nanos, Network, Pie, Rate, Red, RouteId, SECOND, Weight,
+    CoDel, Delivery, Discipline, DualPi2, Ecn, FqCoDel, Header, Limit, LinkConfig, LinkId,
+    MILLISECOND, Nanos, Network, Pie, Rate, Red, RouteId, SECOND, Weight,
 };
 
 use crate::{one_link, run, sized};
@@ -365,13 +365,18 @@ fn fq_codel_drops_half_of_the_fattest() {
 
 /// Poisson packets at 1.2 times the rate, deaf, for a minute: the share to be dropped is 1/6.
 fn pie_under_load(ecn: Ecn) -> Network<usize> {
-    let config = LinkConfig { ecn: true, ..link(Discipline::Pie(Pie::default())) };
+    under_load(Discipline::Pie(Pie::default()), 1.2, ecn)
+}
+
+/// The same under any discipline, at so many times the rate.
+fn under_load(discipline: Discipline, load: f64, ecn: Ecn) -> Network<usize> {
+    let config = LinkConfig { ecn: true, ..link(discipline) };
     let (mut network, route) = one_link(config);
     let mut rng = stream(5, 0);
     let mut now = 0.0;
     let mut warm = false;
     while now < 60e9 {
-        now += -libm::log(1.0 - uniform_f64(&mut rng)) * MILLISECOND as f64 / 1.2;
+        now += -libm::log(1.0 - uniform_f64(&mut rng)) * MILLISECOND as f64 / load;
         while network.advance(now as Nanos).is_some() {}
         network.enqueue(now as Nanos, route, Header { ecn, ..sized(1500) }, 0);
         if !warm && now > 20e9 {
@@ -398,6 +403,44 @@ fn pie_marks_only_while_it_drops_little() {
     let counters = network.counters(LINK);
     assert_within(counters.queue_delay.mean() as f64, 15e6, 0.1);
     assert_within(counters.dropped_aqm as f64 / counters.arrived as f64, 1.0 / 6.0, 0.03);
+}
+
+/// What does not heed signals is dropped down to the rate, in either queue, and waits for about the target
+/// (RFC 9332, section 4.2.3 and appendix A.2).
+#[test]
+fn dualpi2_drops_what_overloads_it_also_if_it_asks_for_marks() {
+    for ecn in [Ecn::NotEct, Ecn::Ect, Ecn::Ect1, Ecn::Ce] {
+        let network = under_load(Discipline::DualPi2(DualPi2::default()), 1.5, ecn);
+        let counters = network.counters(LINK);
+        assert_within(counters.queue_delay.mean() as f64, 15e6, 0.15);
+        assert_within(counters.dropped_aqm as f64 / counters.arrived as f64, 1.0 / 3.0, 0.03);
+        assert_eq!(counters.dropped_queue, 0, "{ecn:?}");
+    }
+}
+
+/// A classic flow that fills the link, and sparse packets of a scalable one: these pass.
+#[test]
+fn dualpi2_keeps_what_is_sparse_in_the_l_queue_from_waiting() {
+    let config = LinkConfig { ecn: true, ..link(Discipline::DualPi2(DualPi2::default())) };
+    let (mut network, route) = one_link(config);
+    let mut longest = 0;
+    for number in 0..10_000_u64 {
+        let now = number * MILLISECOND;
+        for delivery in std::iter::from_fn(|| network.advance(now)) {
+            let (ecn, sent) = delivery.payload;
+            if ecn == Ecn::Ect1 {
+                longest = longest.max(delivery.time - sent);
+            }
+        }
+        network.enqueue(now, route, sized(1500), (Ecn::NotEct, now));
+        if number % 20 == 0 {
+            let header = Header { ecn: Ecn::Ect1, ..sized(1500) };
+            network.enqueue(now, route, header, (Ecn::Ect1, now));
+        }
+    }
+    // Its own transmission, what is left of another, and a turn of the C queue.
+    assert!(longest <= 3 * MILLISECOND, "{longest}");
+    assert!(network.counters(LINK).queue_delay.max() > 10 * MILLISECOND);
 }
 
 /// A burst of 100 ms at twice the rate builds a queue of 50 ms and loses nothing; one of 500 ms

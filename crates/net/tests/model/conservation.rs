@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use narrows_net::{
-    CoDel, Discipline, Distribution, Ecn, FqCoDel, GilbertElliott, Header, Limit, LinkConfig,
-    LinkId, Loss, MILLISECOND, Nanos, Network, Pie, Policer, Rate, Red, Reorder, RouteId, SECOND,
-    Trace, Variation, Weight, Wifi,
+    CoDel, Discipline, Distribution, DualPi2, Ecn, FqCoDel, GilbertElliott, Header, Limit,
+    LinkConfig, LinkId, Loss, MILLISECOND, Nanos, Network, Pie, Policer, Rate, Red, Reorder,
+    RouteId, SECOND, Trace, Variation, Weight, Wifi,
 };
 use proptest::prelude::*;
 
@@ -56,12 +56,22 @@ pub fn any_discipline() -> impl Strategy<Value = Discipline> {
         .prop_map(|(target, update, burst)| Pie { target, update, burst, ..Pie::default() });
     let fq_codel = (codel.clone(), 1_u32..8, 1_u32..3000)
         .prop_map(|(codel, flows, quantum)| FqCoDel { codel, flows, quantum });
+    let dual = (1..MILLISECOND, 3000..10 * MILLISECOND, 0..MILLISECOND, 0..MILLISECOND).prop_map(
+        |(target, rtt_max, threshold, range)| DualPi2 {
+            target,
+            rtt_max,
+            threshold,
+            range,
+            ..DualPi2::default()
+        },
+    );
     prop_oneof![
         Just(Discipline::DropTail),
         red.prop_map(Discipline::Red),
         codel.prop_map(Discipline::CoDel),
         fq_codel.prop_map(Discipline::FqCoDel),
         pie.prop_map(Discipline::Pie),
+        dual.prop_map(Discipline::DualPi2),
     ]
 }
 
@@ -136,6 +146,7 @@ pub fn any_link() -> impl Strategy<Value = LinkConfig> {
                     config.limit = Limit::Unlimited;
                 }
                 config.ecn &= config.discipline != Discipline::DropTail;
+                config.ecn |= matches!(config.discipline, Discipline::DualPi2(_));
                 config
             },
         )
@@ -162,7 +173,7 @@ pub fn any_story() -> impl Strategy<Value = (Network<usize>, Story)> {
     let links = prop::collection::vec(any_link(), 1..6);
     let index = any::<prop::sample::Index>;
     let routes = prop::collection::vec(prop::collection::vec(index(), 1..5), 1..5);
-    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect), Just(Ecn::Ce)];
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect), Just(Ecn::Ce), Just(Ecn::Ect1)];
     let sends =
         prop::collection::vec((0..SECOND / 10, index(), 1_u32..3000, 0_u32..5, ecn), 0..200);
     let change = prop_oneof![

@@ -65,8 +65,9 @@ proptest! {
         sizes in prop::collection::vec((1_u32..=1500, 0.0..2.0), 1..150),
     ) {
         let rate_config = Rate::Constant(rate);
-        let (mut network, route) =
-            one_link(LinkConfig { rate: rate_config, discipline, ..LinkConfig::default() });
+        let ecn = matches!(discipline, Discipline::DualPi2(_));
+        let config = LinkConfig { rate: rate_config, discipline, ecn, ..LinkConfig::default() };
+        let (mut network, route) = one_link(config);
         let mut now = 0;
         let sends: Vec<_> = sizes.iter().map(|&(size, gap)| {
             now += (gap * 750.0 * 8e9 / rate as f64 / load) as Nanos;

@@ -265,7 +265,7 @@ proptest! {
             for (number, &(gap, size, flow)) in packets.iter().enumerate() {
                 now += gap;
                 deliveries.extend(std::iter::from_fn(|| network.advance(now)));
-                let ecn = if number % 2 == 0 { Ecn::Ect } else { Ecn::NotEct };
+                let ecn = [Ecn::Ect, Ecn::NotEct, Ecn::Ect1][number % 3];
                 network.enqueue(now, route, Header { size, flow, ecn }, number);
             }
             deliveries.extend(std::iter::from_fn(|| network.advance(Nanos::MAX)));

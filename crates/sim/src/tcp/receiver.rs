@@ -3,16 +3,13 @@
 use std::collections::VecDeque;
 
 use narrows_net::{Nanos, prefetch};
-use narrows_traffic::TcpConfig;
+use narrows_traffic::{Hides, TcpConfig};
 
 use super::delack::{DelayedAck, QUICK_ACKS};
 use super::ecn::EcnReceiver;
 use crate::mptcp::reassembly::Reassembly;
 use crate::packet::{Ack, MAX_SACK_BLOCKS, Segment};
 use crate::ranges::Ranges;
-
-/// Acknowledgements sent at once when the first mark arrives: Linux's tcp_ecn_check_ce().
-const ECN_QUICK_ACKS: u32 = 2;
 
 /// The receiver of one subflow.
 #[derive(Debug, Default)]
@@ -26,6 +23,8 @@ pub(crate) struct Receiver {
     /// TS.Recent of RFC 7323.
     echo: Nanos,
     ecn: EcnReceiver,
+    /// It misbehaves: what was lost is as if it had come.
+    hides_losses: bool,
     pub delack: DelayedAck,
 }
 
@@ -54,7 +53,9 @@ struct Held {
 impl Receiver {
     /// A receiver that acknowledges as `tcp` says.
     pub fn new(tcp: &TcpConfig) -> Self {
-        Receiver { delack: DelayedAck::new(tcp.gro, tcp.receiver_acks), ..Receiver::default() }
+        let delack = DelayedAck::new(tcp.gro, tcp.receiver_acks);
+        let hides_losses = tcp.receiver_hides == Some(Hides::Losses);
+        Receiver { ecn: EcnReceiver::new(tcp), hides_losses, delack, ..Receiver::default() }
     }
 
     /// Data will arrive: begins to load what is out of order, if anything is.
@@ -84,8 +85,9 @@ impl Receiver {
     ) -> bool {
         let Segment { seq, dsn, len, sent, cwr, psh, .. } = *segment;
         let end = seq + u64::from(len);
-        if (ce || cwr) && self.ecn.on_segment(cwr, ce) {
-            self.delack.enter_quick(ECN_QUICK_ACKS);
+        let quick = self.ecn.on_segment(cwr, ce);
+        if quick > 0 {
+            self.delack.enter_quick(quick);
         }
         // RFC 7323, section 4.3: the echo is of the segment that the next ACK acknowledges first,
         // so that the sender's sample contains the delay of the acknowledgement.
@@ -101,6 +103,10 @@ impl Receiver {
                 self.delack.enter_quick(QUICK_ACKS);
             }
             return true;
+        }
+        if self.hides_losses && seq > self.next {
+            self.next = seq;
+            data.insert_range(data.next(), dsn.max(data.next()));
         }
         if seq > self.next {
             self.hold(segment, multipath, now);
@@ -244,6 +250,16 @@ mod tests {
         assert_eq!(ack.ack, 3 * u64::from(MSS));
         assert_eq!(blocks(&ack), [(4, 7), (8, 9)]);
         assert_eq!(data.next(), 3 * u64::from(MSS));
+    }
+
+    #[test]
+    fn a_receiver_that_hides_losses_acknowledges_them() {
+        let hides = TcpConfig { receiver_hides: Some(Hides::Losses), ..TcpConfig::default() };
+        let mut receiver = Receiver::new(&hides);
+        let mut data = Reassembly::new(1 << 20);
+        let ack = [0, 3, 7].map(|number| arrive(&mut receiver, &mut data, number).unwrap());
+        assert_eq!(ack.map(|ack| (ack.ack, ack.data_ack)), [1, 4, 8].map(|n| (1000 * n, 1000 * n)));
+        assert!(ack.iter().all(|ack| blocks(ack).is_empty()));
     }
 
     /// RFC 7323, section 4.3: a delayed ACK echoes the first segment it acknowledges; a

@@ -126,7 +126,7 @@ impl Sender {
             private: Private::default(),
             rto_at: NEVER,
             reo_at: NEVER,
-            ecn: EcnSender::new(tcp.ecn),
+            ecn: EcnSender::new(tcp),
             timeouts_in_row: 0,
             standing: State::Active,
             pacer: bursts.then(|| Box::new(Pacer::new(tcp.pacing, tcp.tso))),

@@ -128,11 +128,13 @@ pub fn ignored(scenario: &Scenario) -> Option<String> {
     let fields = [
         ("scheduler", used(&|flow| flow.scheduler != Scheduler::default())),
         ("strips_mptcp", used(&|flow| flow.paths.iter().any(strips))),
+        ("tcp.ecn = \"scalable\"", used(&|flow| flow.tcp.scalable)),
         ("tcp.pacing", used(&|flow| flow.tcp.pacing != default.pacing)),
         ("tcp.tso", used(&|flow| flow.tcp.tso != default.tso)),
         ("tcp.gro", used(&|flow| flow.tcp.gro != default.gro)),
         ("tcp.loss_detection", used(&|flow| flow.tcp.loss_detection != default.loss_detection)),
         ("tcp.receiver_acks", used(&|flow| flow.tcp.receiver_acks != default.receiver_acks)),
+        ("tcp.receiver_hides", used(&|flow| flow.tcp.receiver_hides.is_some())),
         ("tcp.timestamps", used(&|flow| flow.tcp.timestamps != default.timestamps)),
         ("tcp.skew_ppm", used(&|flow| flow.tcp.skew_ppm != default.skew_ppm)),
     ];

@@ -179,7 +179,7 @@ fn a_loss_that_a_probe_repaired_halves_the_window() {
 #[test]
 fn a_loss_that_a_probe_repaired_is_reported_to_the_receiver() {
     let mut bench = probed();
-    bench.sender.ecn = EcnSender::new(true);
+    bench.sender.ecn = EcnSender::new(&TcpConfig { ecn: true, ..TcpConfig::default() });
     bench.push();
     bench.now += RTT;
     let feedback = Ack { ack: 11 * u64::from(MSS), echo: bench.now - RTT, ..Ack::default() };

@@ -28,6 +28,7 @@ pub fn headers(packet: &Captured, wiring: &mut Wiring) -> Vec<u8> {
     ip.ecn = match packet.ecn {
         Ecn::NotEct => IpEcn::NotEct,
         Ecn::Ect => IpEcn::Ect0,
+        Ecn::Ect1 => IpEcn::Ect1,
         Ecn::Ce => IpEcn::CongestionExperienced,
     };
     ip.header_checksum = ip.calc_header_checksum();
