@@ -188,7 +188,10 @@ fn mistakes_are_told_in_one_line() {
             &["get", url, "-o", got, "--cc", "oila"],
             "--cc: unknown law 'oila' (did you mean 'olia'?)",
         ),
-        (&["get", url, "-o", got, "--cc", "mptcp-sbd"], "--cc: signal receiver-us: a one-way delay"),
+        (
+            &["get", url, "-o", got, "--cc", "mptcp-sbd"],
+            "--cc: signal receiver-us: a one-way delay",
+        ),
         (&["get", url, "-o", got, "--path", "a/b"], "expected a local IP address or the name"),
         (
             &["get", url, "-o", got, "--path", "192.0.2.1"],
