@@ -80,6 +80,26 @@ fn losses_without_congestion_do_not_slow_it_down() {
 }
 
 #[test]
+fn a_recovery_lasts_until_a_packet_arrives_that_was_sent_since() {
+    for law in ["bbr", "bbr3"] {
+        let mut sim = Sim::new(7);
+        // A packet in 1.2 s.
+        let path = sim.path(&[LinkConfig { loss: Loss::Random(0.0005), ..deep() }]);
+        let factory = factory(law);
+        sim.connect(setup(vec![path], Side::Client, &factory));
+        sim.run(seconds(5));
+        let (mut times, mut lasts, mut longest) = (0, 0, 0);
+        watch(&mut sim, seconds(25), MILLISECOND, |_| {
+            lasts = if factory.snapshot().paths[0].recovering { lasts + 1 } else { 0 };
+            times += u32::from(lasts == 1);
+            longest = longest.max(lasts);
+        });
+        // Two of one round trip may follow each other.
+        assert!(times > 5 && longest < 250, "{law}: {times} times, up to {longest} ms");
+    }
+}
+
+#[test]
 fn two_paths_of_a_group_are_one_flow_and_two_of_their_own_are_two() {
     let (coupled, uncoupled) = (share("bbr", "bbr"), share("u-mpbbr", "bbr"));
     assert!((0.75..1.3).contains(&coupled), "bbr: {coupled:.2} of one");
