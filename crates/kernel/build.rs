@@ -1,8 +1,7 @@
 //! Compiles `src/bpf/*.bpf.c` to BPF objects in `OUT_DIR`; for each law the control, without and with
 //! detectors that decide, and its replay.
 
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
+use lzma_rust2::{LzmaOptions, LzmaWriter};
 use narrows_laws::{Control, Law, catalogue};
 use object::{Object, ObjectSymbol, SymbolKind};
 use std::env;
@@ -47,18 +46,9 @@ fn main() {
         all.into_iter().map(|one| one.join().expect("no panic")).collect()
     });
     compiled.unwrap_or_else(|reason| fail(&reason));
-    let all = |source: &str| {
-        let rows = Law::all().map(|law| {
-            let (number, name) = (law.number(), law.name());
-            let packed = pack(&format!("{source}-{name}")).unwrap_or_else(|reason| fail(&reason));
-            let path = format!("concat!(env!(\"OUT_DIR\"), \"/{packed}\")");
-            format!("Packed::new({number}, include_bytes!({path})),")
-        });
-        let name = source.to_uppercase();
-        format!("static {name}: [Packed; {}] = [{}];\n", laws.len(), rows.collect::<String>())
-    };
     let path = PathBuf::from(variable("OUT_DIR")).join("objects.rs");
-    let objects = clang::KINDS.map(|(kind, ..)| all(kind)).concat();
+    let packed = clang::KINDS.map(|(kind, ..)| pack(kind, &laws).unwrap_or_else(|e| fail(&e)));
+    let objects = packed.concat();
     if let Err(error) = std::fs::write(&path, objects) {
         fail(&format!("{}: {error}", path.display()));
     }
@@ -149,19 +139,30 @@ fn compile(clang: &str, source: &str, object: &str, defines: &[String]) -> Resul
     }
 }
 
-/// Compresses an object of a law; returns the file's name. There are 36, of half a megabyte.
-fn pack(object: &str) -> Result<String, String> {
+/// Packs the objects of a kind, one behind the other: they have most in common. Returns what
+/// src/object.rs includes.
+fn pack(kind: &str, laws: &[Law]) -> Result<String, String> {
     let folder = PathBuf::from(variable("OUT_DIR"));
-    let (from, to) = (format!("{object}.bpf.o"), format!("{object}.bpf.o.zz"));
-    let packed = std::fs::read(folder.join(&from)).and_then(|bytes| {
-        let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-        encoder.write_all(&bytes)?;
-        encoder.finish()
-    });
+    let (mut objects, mut rows) = (Vec::new(), String::new());
+    for law in laws {
+        let file = folder.join(format!("{kind}-{}.bpf.o", law.name()));
+        let object = std::fs::read(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+        // ELF is aligned.
+        objects.resize(objects.len().next_multiple_of(16), 0);
+        rows += &format!("({}, {}..", law.number(), objects.len());
+        objects.extend(object);
+        rows += &format!("{}),", objects.len());
+    }
+    let length = Some(objects.len() as u64);
+    let packed = LzmaWriter::new_use_header(Vec::new(), &LzmaOptions::with_preset(3), length)
+        .and_then(|mut to| to.write_all(&objects).and_then(|()| to.finish()));
+    let file = format!("{kind}.lzma");
     packed
-        .and_then(|packed| std::fs::write(folder.join(&to), packed))
-        .map_err(|error| format!("{from}: {error}"))?;
-    Ok(to)
+        .and_then(|packed| std::fs::write(folder.join(&file), packed))
+        .map_err(|e| format!("{file}: {e}"))?;
+    let name = kind.to_uppercase();
+    let packed = format!("include_bytes!(concat!(env!(\"OUT_DIR\"), \"/{file}\"))");
+    Ok(format!("static {name}: Packed = Packed::new({packed}, &[{rows}]);\n"))
 }
 
 /// The sources that compile a user's law, as text.

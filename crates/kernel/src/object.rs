@@ -1,21 +1,22 @@
 //! The BPF objects of laws.
 
 use crate::{Error, Settings, Signal, clang};
-use flate2::read::ZlibDecoder;
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{Object, Program};
+use lzma_rust2::LzmaReader;
 use narrows_laws::raw::Detection;
 use narrows_laws::{Control, Law, Params, user};
 use std::ffi::OsStr;
 use std::io::Read;
 use std::mem::offset_of;
+use std::ops::Range;
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
 include!(concat!(env!("OUT_DIR"), "/objects.rs"));
 
 /// The sources that compile a user's law: the control, its replay, and libbpf's headers.
-const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// The objects of a user's law, once [`compile_user`] has compiled them.
 static USER: OnceLock<[Vec<u8>; 3]> = OnceLock::new();
@@ -92,27 +93,30 @@ pub fn compile_user() -> Result<(), Error> {
     Ok(())
 }
 
-/// An object of a law as build.rs packed it, and unpacked since it was first asked for.
+/// The objects of one kind, by the numbers of their laws.
 struct Packed {
-    law: u32,
     packed: &'static [u8],
-    object: OnceLock<Vec<u8>>,
+    laws: &'static [(u32, Range<usize>)],
+    objects: OnceLock<Vec<u8>>,
 }
 
 impl Packed {
-    const fn new(law: u32, packed: &'static [u8]) -> Packed {
-        Packed { law, packed, object: OnceLock::new() }
+    const fn new(packed: &'static [u8], laws: &'static [(u32, Range<usize>)]) -> Packed {
+        Packed { packed, laws, objects: OnceLock::new() }
     }
 }
 
-fn find(all: &'static [Packed], law: Law) -> &'static [u8] {
-    let of = all.iter().find(|of| of.law == law.number()).expect("each law has been compiled");
-    of.object.get_or_init(|| {
-        let mut object = Vec::new();
-        let mut decoder = ZlibDecoder::new(of.packed);
-        decoder.read_to_end(&mut object).expect("what build.rs packed can be unpacked");
-        object
-    })
+fn find(all: &'static Packed, law: Law) -> &'static [u8] {
+    let objects = all.objects.get_or_init(|| {
+        let mut objects = Vec::new();
+        LzmaReader::new_mem_limit(all.packed, u32::MAX, None)
+            .and_then(|mut reader| reader.read_to_end(&mut objects))
+            .expect("what build.rs packed can be unpacked");
+        objects
+    });
+    let of = all.laws.iter().find(|(number, _)| *number == law.number());
+    let (_, place) = of.expect("each law has been compiled");
+    &objects[place.clone()]
 }
 
 /// Pairs of paths that a detector compares in an event, whose softirq must be short

@@ -5,7 +5,7 @@
 use std::sync::atomic::AtomicBool;
 
 use narrows_lab::{
-    Edits, Error, FlowKind, Job, PathSummary, Run, Scenario, Signal, host, parse, run, series,
+    Edits, Error, FlowKind, Job, PathSummary, Run, Scenario, Signal, host, load, parse, run, series,
 };
 
 /// Two paths over the links `over`, of 20 Mbit/s each, and `more`; so long after a warm-up of 8 s.
@@ -78,6 +78,65 @@ fn two_links_are_filled() {
         let right = |path: &PathSummary| (17.0..20.0).contains(&path.goodput_mbps);
         assert!(quic.paths.iter().all(right), "{cc}: {:?}", quic.paths);
     }
+}
+
+/// What a path holds with its queue full, and more than BBR's window in Startup.
+fn one_path(rtt_ms: u32, queue_ms: u32) -> Scenario {
+    let file = format!(
+        r#"
+        name = "one"
+        title = ""
+        source = ""
+        warmup = "4 s"
+        duration = "8 s"
+        test = "flow"
+        links.l = {{ rate = "20 Mbit/s", queue = "{queue_ms} ms" }}
+        routes.r = {{ links = ["l"], rtt = "{rtt_ms} ms" }}
+        flows.flow = {{ kind = "tcp", routes = ["r"], cc = "bbr" }}
+        "#
+    );
+    parse(&file, &Edits::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A quarter of a BDP, where default buffers hold less than BBR's window in Startup; and two BDP.
+#[test]
+fn model_laws_are_on_quic_what_they_are_in_the_simulator() {
+    for (rtt_ms, queue_ms) in [(100, 25), (20, 40)] {
+        let scenario = one_path(rtt_ms, queue_ms);
+        for cc in ["bbr", "bbr3"] {
+            let runs = ["sim", "quic"].map(|host| on(host, &scenario, cc, 1).unwrap());
+            let [sim, quic] = runs.each_ref().map(|run| &run.summary.connections[0]);
+            let ratio = quic.goodput_mbps / sim.goodput_mbps;
+            assert!(
+                (0.95..1.05).contains(&ratio),
+                "{cc}, {rtt_ms} ms: {ratio:.3} of the simulator"
+            );
+            let lost = quic.retransmits.abs_diff(sim.retransmits);
+            assert!(lost < 300, "{cc}, {rtt_ms} ms: {} and {}", quic.retransmits, sim.retransmits);
+            let queues = runs.each_ref().map(|run| run.summary.links[0].mean_queue_ms);
+            assert!((queues[0] - queues[1]).abs() < 3.0, "{cc}, {rtt_ms} ms: {queues:?} ms");
+        }
+    }
+}
+
+/// A path of 1 Mbit/s and 600 ms fills buffers of 1 MB with what comes after it on one of 50 Mbit/s:
+/// BBR advises to park it where it is asked, and its host does.
+#[test]
+fn a_path_is_parked_on_the_law_s_advice() {
+    let goodput = |close: &str| {
+        let set = [
+            ("warmup", "15 s"),
+            ("duration", "10 s"),
+            ("flows.mptcp.send_buffer", "1 MB"),
+            ("flows.mptcp.recv_buffer", "1 MB"),
+            ("bbr.close", close),
+        ];
+        let set = set.map(|(field, value)| (field.to_owned(), value.to_owned())).to_vec();
+        let scenario = load("cmpbbr/four", &Edits { set, ..Edits::default() }).unwrap();
+        on_quic(&scenario, "bbr+disjoint", 1).summary.connections[0].goodput_mbps
+    };
+    let (open, parked) = (goodput("0"), goodput("0.6"));
+    assert!(parked > 1.3 * open, "{open:.1} and {parked:.1} Mbit/s");
 }
 
 /// Beside a QUIC connection of one path.
@@ -174,7 +233,6 @@ fn what_quic_has_not_is_refused_by_its_field() {
         assert!(message.starts_with(start) && !message.contains('\n'), "{message}");
     };
     let plain = network(["a", "b"], 10, "");
-    refused(&plain, "bbr", "--cc: bbr: needs samples of the delivery rate");
     refused(&plain, "kernel:cubic", "--cc: the simulator has no kernel:cubic");
     refused(&plain, "mptcp-sbd", "--cc: signal receiver-us: a one-way delay");
     let mut small = plain.clone();

@@ -170,7 +170,6 @@ fn what_it_has_not_is_refused_by_its_field() {
         "kernel:cubic",
         "--cc: QUIC has no kernel:cubic; expected a control of narrows",
     );
-    refused(&plain, "bbr", "--cc: bbr: needs samples of the delivery rate");
     let mut asked = plain.clone();
     asked.set_signal(Signal::SenderUs);
     refused(&asked, "lia+ssc", "detection.signal: signal sender-us: a one-way delay");

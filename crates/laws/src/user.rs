@@ -21,7 +21,7 @@ use std::sync::OnceLock;
 use tempfile::TempDir;
 
 /// The C sources of this crate by name: the headers that a law may include, and module.c.
-pub const SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
+pub static SOURCES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 
 /// Largest header, bytes.
 const MAX_HEADER: u64 = 1 << 20;

@@ -341,7 +341,8 @@ impl Sim {
         self.drive(number, Side::Server);
     }
 
-    fn instant(&self) -> Instant {
+    /// Now, as noq has it.
+    pub fn instant(&self) -> Instant {
         self.base + Duration::from_nanos(self.now())
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Not measured: slow starts, and what a detector needs to decide.
 const WARM_UP: u64 = 10;
 
-const CONTROLS: [&str; 12] = [
+const CONTROLS: [&str; 16] = [
     "reno",
     "cubic",
     "lia",
@@ -22,6 +22,10 @@ const CONTROLS: [&str; 12] = [
     "lia+xcorr",
     "greno+xcorr",
     "gcubic+xcorr",
+    "bbr",
+    "u-mpbbr",
+    "bbr+xcorr",
+    "bbr3+xcorr",
 ];
 
 const DETECTORS: [&str; 4] = ["ssc", "tr", "dcw", "xcorr"];

@@ -19,6 +19,9 @@ const MAX_ACK_DELAY_US: u32 = 25_000;
 /// After so many packets in a row that were acknowledged alone the next count as having waited so long.
 const LONE: u32 = 8;
 
+/// Bytes that may leave at once at the most (draft-ietf-ccwg-bbr, section 5.6.3).
+const QUANTUM_MAX: u64 = 64 * 1024;
+
 /// How long an acknowledgement waited at the receiver, µs; none: it is not known. `lone`: how many
 /// packets in a row were acknowledged alone, this one included.
 fn dwell_us(lone: u32, rtt_us: u64, min_rtt_us: u64) -> Option<u32> {
@@ -47,9 +50,10 @@ struct Batch {
     srtt_us: u64,
 }
 
-/// A loss or mark to which the window was reduced.
+/// A loss or mark of which the law was told: a window law reduced the window.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
+    kind: EventKind,
     at_us: u64,
     /// Packets that are acknowledged were sent before: the window does not grow.
     recovering: bool,
@@ -76,7 +80,9 @@ pub(crate) struct PathController {
     /// Bytes in flight.
     inflight: u64,
     delivered: Packets,
+    /// Packets lost, and acknowledgements with marks, since the last event.
     lost: u32,
+    marked: u32,
     batch: Batch,
     reduction: Option<Reduction>,
     rate: RateSampler,
@@ -106,6 +112,7 @@ impl PathController {
             inflight: 0,
             delivered: Packets::default(),
             lost: 0,
+            marked: 0,
             batch: Batch::default(),
             reduction: None,
             rate: RateSampler::default(),
@@ -119,6 +126,11 @@ impl PathController {
 
     fn shared(&self) -> &Shared {
         &self.slot.shared
+    }
+
+    /// Does the law own window and pacing rate at all times, as BBR?
+    fn is_model(&self) -> bool {
+        self.shared().control.law.is_model()
     }
 
     /// Does it belong to the factory with this state?
@@ -151,6 +163,7 @@ impl PathController {
             state: State::Active as u32,
             now_us,
             lost: std::mem::take(&mut self.lost),
+            marked: std::mem::take(&mut self.marked),
             inflight: u32::try_from(self.inflight.div_ceil(mss)).unwrap_or(u32::MAX),
             cwnd: self.window.cwnd,
             ssthresh: self.window.ssthresh,
@@ -266,11 +279,19 @@ impl PathController {
         } else if self.srtt_us.is_some() {
             self.srtt_us = Some(batch.srtt_us);
         }
-        let mss = self.window.mss;
         let full = self.is_full(newest, batch.before + batch.after);
-        if application_limited && !full {
+        let model = self.is_model();
+        let room = if model { self.inflight < self.window() } else { !full };
+        if application_limited && room {
             self.rate.limited(self.inflight);
         }
+        if model && batch.after > 0 && self.recovering().is_some() {
+            // First, as by Linux: the law's window of before the loss, and then what is delivered.
+            self.recovered(now_us);
+        }
+        let mss = self.window.mss;
+        let delivered = if model { self.delivered.add(batch.before + batch.after, mss) } else { 0 };
+        self.rate.told(delivered);
         let sample = self.rate.sample(now_us, self.min_rtt_us);
         let packets = |bytes: u64| u32::try_from(bytes.div_ceil(mss)).unwrap_or(u32::MAX);
 
@@ -302,10 +323,25 @@ impl PathController {
         if self.inflight == 0 && application_limited {
             event.state = State::Idle as u32;
         }
+        if model {
+            // One event, also in recovery: the sample is of all that was delivered.
+            let timeout = EventKind::Timeout;
+            if self.reduction.is_some_and(|last| last.recovering && last.kind != timeout) {
+                event.flags |= flag::IN_RECOVERY;
+            }
+            (event.delivered, event.sample_delivered) = (delivered, sample.packets);
+            self.report(&event);
+        } else {
+            self.grow(now_us, &batch, event);
+        }
+    }
+
+    /// Tells a window law of an ACK frame: in recovery what was sent before it does not grow the window.
+    fn grow(&mut self, now_us: u64, batch: &Batch, mut event: Event) {
         if self.recovering().is_some() {
             let during = Event {
                 flags: event.flags | flag::IN_RECOVERY,
-                delivered: self.delivered.add(batch.before, mss),
+                delivered: self.delivered.add(batch.before, self.window.mss),
                 ..event
             };
             self.report(&during);
@@ -364,6 +400,11 @@ impl Controller for PathController {
             }
         }
         self.last_sent = Some(pn);
+        if self.inflight == 0 && self.is_model() {
+            let mut event = self.new_event(EventKind::Restart, now_us);
+            event.flags |= if self.rate.is_limited() { flag::APP_LIMITED } else { 0 };
+            self.report(&event);
+        }
         self.inflight += u64::from(bytes);
         self.rate.sent(pn, now_us, bytes.into(), self.inflight);
     }
@@ -417,10 +458,17 @@ impl Controller for PathController {
         _: u64,
     ) {
         let now_us = self.us(now);
-        if !is_ecn {
+        if is_ecn {
+            // noq does not say how many. One: a receiver acknowledges a packet with a mark at once (RFC
+            // 9000, section 13.2.1; noq's does).
+            self.marked = self.marked.saturating_add(1);
+        } else {
             self.forget_undo(now_us);
         }
-        let old = self.reduction.is_some_and(|last| self.shared().us(sent) <= last.at_us);
+        // A model law reduces nothing for marks, so that losses after them are news.
+        let told =
+            self.reduction.filter(|last| is_ecn || !self.is_model() || last.kind != EventKind::Ecn);
+        let old = told.is_some_and(|last| self.shared().us(sent) <= last.at_us);
         if old && !is_persistent_congestion {
             if is_ecn && let Some(reduction) = &mut self.reduction {
                 reduction.undoable = false;
@@ -432,14 +480,14 @@ impl Controller for PathController {
             (false, true) => EventKind::Ecn,
             (false, false) => EventKind::Recovery,
         };
-        let mut event = self.new_event(kind, now_us);
-        // noq does not say how many: one at least.
-        event.marked = u32::from(is_ecn);
+        let event = self.new_event(kind, now_us);
         self.report(&event);
-        // After persistent congestion slow start runs at once (RFC 9002, section 7.6.2).
+        // After persistent congestion slow start runs at once (RFC 9002, section 7.6.2); a model law is
+        // told when packets arrive again.
         self.reduction = Some(Reduction {
+            kind,
             at_us: now_us,
-            recovering: !is_persistent_congestion,
+            recovering: !is_persistent_congestion || self.is_model(),
             undoable: !is_ecn,
         });
         self.publish();
@@ -471,6 +519,10 @@ impl Controller for PathController {
         metrics.congestion_window = self.window();
         metrics.ssthresh = self.window.ssthresh_bytes();
         metrics.pacing_rate = (self.pacing_rate > 0).then_some(self.pacing_rate);
+        // draft-ietf-ccwg-bbr, section 5.6.3: what leaves at once lasts a millisecond.
+        metrics.send_quantum = metrics
+            .pacing_rate
+            .map(|rate| (rate / 1000).min(QUANTUM_MAX).max(2 * u64::from(self.mtu)));
         metrics.bandwidth_estimate = (self.bw > 0).then(|| self.bw.saturating_mul(8));
         metrics
     }

@@ -32,11 +32,6 @@ pub enum CouplingError {
     /// A signal that QUIC does not have, of a published system or set.
     #[error("signal {0}: a one-way delay, which QUIC does not report; expected rtt or srtt")]
     Signal(String),
-    /// The control's law is a model law.
-    #[error(
-        "{0}: needs samples of the delivery rate, which QUIC does not report; expected a window law"
-    )]
-    Model(String),
 }
 
 impl Coupling {
@@ -47,9 +42,6 @@ impl Coupling {
     /// No control has this name, or it needs what QUIC does not have.
     pub fn new(name: &str) -> Result<Coupling, CouplingError> {
         let control = catalogue::control(name)?;
-        if control.law.is_model() {
-            return Err(CouplingError::Model(name.to_owned()));
-        }
         let mut coupling = Coupling { control, params: Params::default(), srtt: false };
         let system = catalogue::stands_for(name).into_iter().flat_map(|of| of.settings());
         for (field, value) in system {
@@ -82,6 +74,11 @@ impl Coupling {
     /// The same with these parameters in place of all others.
     pub fn with_params(self, params: Params) -> Coupling {
         Coupling { params, ..self }
+    }
+
+    /// Law, detector and slow starts.
+    pub fn control(&self) -> Control {
+        self.control
     }
 
     /// A factory of the controllers of **one** connection, for

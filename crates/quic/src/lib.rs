@@ -12,7 +12,7 @@ mod tend;
 mod window;
 
 pub use coupling::{Coupling, CouplingError, Factory};
-pub use narrows_laws::{Advice, Params, Place};
+pub use narrows_laws::{Advice, Control, Params, Place};
 pub use snapshot::{PairState, PathState, Snapshot};
 #[cfg(feature = "tend")]
 pub use tend::tend;

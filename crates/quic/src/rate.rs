@@ -3,6 +3,10 @@
 //! A packet remembers what had been delivered when it left. When it arrives, what was delivered
 //! since, over the time this took, is a sample of the rate: of the slower of sending and
 //! acknowledging, so that neither a burst nor compressed acknowledgements make it too high.
+//!
+//! noq names each packet as it is sent and as it arrives, and says once per ACK frame if the
+//! application is the limit; its own BBR makes the same samples of this (noq-proto 1.4.0,
+//! congestion/bbr3).
 
 use std::collections::VecDeque;
 
@@ -15,6 +19,8 @@ struct Sent {
     number: u64,
     at: u64,
     delivered: u64,
+    /// Packets that the law had been told of as delivered.
+    told: u32,
     delivered_at: u64,
     first_sent: u64,
     inflight: u64,
@@ -29,6 +35,8 @@ pub(crate) struct Sample {
     pub rate: u64,
     /// Delivered since the packet was sent, itself included.
     pub delivered: u64,
+    /// The same in packets, of those that the law was told of.
+    pub packets: u32,
     /// Lost since then.
     pub lost: u64,
     /// In flight just after it had been sent, itself included.
@@ -44,6 +52,7 @@ pub(crate) struct Sample {
 pub(crate) struct RateSampler {
     sent: VecDeque<Sent>,
     delivered: u64,
+    told: u32,
     delivered_at: u64,
     first_sent: u64,
     lost: u64,
@@ -70,11 +79,12 @@ impl RateSampler {
             number,
             at,
             delivered: self.delivered,
+            told: self.told,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
             inflight,
             lost: self.lost,
-            limited: self.limited_until.is_some(),
+            limited: self.is_limited(),
         });
     }
 
@@ -84,6 +94,11 @@ impl RateSampler {
         if let Ok(at) = self.sent.binary_search_by_key(&number, |sent| sent.number) {
             self.newest = Some(self.sent[at]);
         }
+    }
+
+    /// The law is told that so many packets were delivered: it counts them, and rounds by them.
+    pub fn told(&mut self, packets: u32) {
+        self.told = self.told.wrapping_add(packets);
     }
 
     /// A packet was lost.
@@ -96,8 +111,13 @@ impl RateSampler {
         self.limited_until = Some(self.delivered + inflight);
     }
 
-    /// The sample of an acknowledgement that arrives at `now`, when all it delivered has been noted;
-    /// `oldest` is the smallest number that may still arrive.
+    /// Is a packet that leaves now limited by the application?
+    pub fn is_limited(&self) -> bool {
+        self.limited_until.is_some()
+    }
+
+    /// The sample of an acknowledgement that arrives at `now`, when all it delivered has been noted. A
+    /// sample that took less than `min_rtt` has no rate.
     pub fn sample(&mut self, now: u64, min_rtt: u64) -> Sample {
         if self.limited_until.is_some_and(|until| self.delivered > until) {
             self.limited_until = None;
@@ -124,6 +144,7 @@ impl RateSampler {
         Sample {
             rate,
             delivered,
+            packets: self.told.wrapping_sub(newest.told),
             lost: self.lost - newest.lost,
             inflight: newest.inflight,
             limited: newest.limited,
@@ -155,6 +176,37 @@ mod tests {
         }
         assert_eq!(rounds, 180 / 20);
         assert!(rate.sent.len() <= 21);
+    }
+
+    /// The application pauses: what is sent then is marked, until what was in flight has arrived.
+    #[test]
+    fn samples_of_a_pausing_application_are_marked() {
+        let mut rate = RateSampler::default();
+        let sample = |rate: &mut RateSampler, number, now| {
+            rate.arrived(number, 1000);
+            rate.sample(now, 1)
+        };
+        rate.sent(0, 0, 1000, 1000);
+        rate.sent(1, 0, 1000, 2000);
+        rate.limited(2000);
+        rate.sent(2, 1000, 1000, 3000);
+        assert!(!sample(&mut rate, 1, 10_000).limited, "sent before the pause");
+        assert!(sample(&mut rate, 2, 11_000).limited, "sent into it");
+        rate.sent(3, 12_000, 1000, 1000);
+        assert!(rate.is_limited(), "one of the two before it has not arrived");
+    }
+
+    /// Packets that the law was told of, which are fewer than those that left if they are small.
+    #[test]
+    fn a_sample_counts_the_packets_that_the_law_knows_of() {
+        let mut rate = RateSampler::default();
+        rate.sent(0, 0, 600, 600);
+        rate.told(7);
+        rate.sent(1, 1000, 600, 1200);
+        rate.arrived(0, 600);
+        rate.arrived(1, 600);
+        rate.told(1);
+        assert_eq!(rate.sample(20_000, 1).packets, 1);
     }
 
     #[test]

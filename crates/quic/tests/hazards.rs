@@ -11,7 +11,7 @@ use noq_proto::{AckFrequencyConfig, PathEvent, PathId, VarInt};
 
 #[test]
 fn every_control_of_the_catalogue_transfers_a_file_over_two_paths() {
-    for control in catalogue::controls().filter(|control| !control.law.is_model()) {
+    for control in catalogue::controls() {
         let mut sim = Sim::new(7);
         let paths = vec![sim.path(&[bottleneck()]), sim.path(&[bottleneck()])];
         let factory = factory(&control.to_string());

@@ -282,9 +282,10 @@ fn only_what_the_file_has_is_sent() {
 fn a_control_that_the_server_does_not_know_is_refused_by_its_name() {
     runtime().block_on(async {
         let served = Served::new();
-        for (control, why) in
-            [("later+better", "unknown law 'later'"), ("bbr", "bbr: needs samples")]
-        {
+        for (control, why) in [
+            ("later+better", "unknown law 'later'"),
+            ("mptcp-sbd", "signal receiver-us: a one-way"),
+        ] {
             let (_endpoint, connection) = served.connect(Some(control)).await;
             let closed = timeout(Duration::from_secs(30), connection.unwrap().closed()).await;
             let closed = closed.unwrap().to_string();

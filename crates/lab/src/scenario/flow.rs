@@ -91,8 +91,17 @@ impl Flow {
     /// beyond its size where that is not the default. As the kernel host sets tcp_wmem: what Linux has,
     /// or twice the default where that is more.
     pub fn send_buffer_max(&self, links: &[Link]) -> Option<u64> {
+        self.grown(self.send_buffer, links)
+    }
+
+    /// Likewise of the receive buffer, where a host lets that grow, too.
+    pub fn recv_buffer_max(&self, links: &[Link]) -> Option<u64> {
+        self.grown(self.recv_buffer, links)
+    }
+
+    fn grown(&self, buffer: u64, links: &[Link]) -> Option<u64> {
         let default = self.default_buffer(links);
-        (self.send_buffer == default).then_some(default.saturating_mul(2).max(TCP_WMEM))
+        (buffer == default).then_some(default.saturating_mul(2).max(TCP_WMEM))
     }
 }
 

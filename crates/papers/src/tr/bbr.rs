@@ -10,10 +10,24 @@ use super::{ask, goodput};
 use crate::figures::percent;
 use crate::{Cell, Grid, Judged, Kept, Runs, Verdict};
 
-const CONTROLS: [&str; 7] =
-    ["lia", "tr-lia", "ssc-lia", "reno", "cubic", "greno+xcorr", "gcubic+xcorr"];
-/// Of one path.
-const SINGLE: [&str; 2] = ["reno", "cubic"];
+const CONTROLS: [&str; 9] = [
+    "lia",
+    "tr-lia",
+    "ssc-lia",
+    "reno",
+    "cubic",
+    "greno+xcorr",
+    "gcubic+xcorr",
+    "bbr",
+    "bbr+xcorr",
+];
+/// Of one path, too.
+const SINGLE: [&str; 3] = ["reno", "cubic", "bbr"];
+
+/// The control of one path with a control's law.
+fn single(control: &str) -> &'static str {
+    SINGLE[1..].iter().find(|law| control.contains(**law)).unwrap_or(&SINGLE[0])
+}
 
 fn queues(runs: &Runs) -> &'static [u32] {
     &BBR_QUEUES_MS[..runs.form().pick(4, 4, 1)]
@@ -72,9 +86,9 @@ pub fn claims(runs: &Runs) -> Result<Grid, Error> {
     for control in CONTROLS.into_iter().filter(|control| !SINGLE.contains(control)) {
         let (mut later, mut starved) = (0, 0);
         for &queue in queues(runs) {
-            let single = if control.contains("cubic") { "cubic" } else { "reno" };
             let own = done(&found(runs, control, queue, 2, true)?, "mptcp");
-            later += usize::from(own > done(&found(runs, single, queue, 1, true)?, "mptcp"));
+            later +=
+                usize::from(own > done(&found(runs, single(control), queue, 1, true)?, "mptcp"));
             starved += usize::from(share(&found(runs, control, queue, 2, false)?) < 0.1);
         }
         let judged = [later, starved].map(|count| most(count, queues(runs).len(), Verdict::Better));
@@ -99,6 +113,12 @@ pub fn as_many(count: usize, of: usize, published: [usize; 2]) -> Judged {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_path_has_the_law_of_the_control() {
+        let of = ["lia", "tr-lia", "greno+xcorr", "gcubic+xcorr", "bbr+xcorr"].map(single);
+        assert_eq!(of, ["reno", "reno", "reno", "cubic", "bbr"]);
+    }
 
     #[test]
     fn a_claim_holds_in_more_than_half() {

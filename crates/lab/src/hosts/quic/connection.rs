@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use narrows_net::Nanos;
-use narrows_quic::{Coupling, Factory};
+use narrows_quic::{Advice, Coupling, Factory};
 use narrows_quic_sim::{PathEvent, Routes, Setup, Side, Sim};
 use narrows_sim::PathConfig;
 use narrows_traffic::{FlowId, Generator, Message, Opener};
-use noq::PathStats;
 use noq::congestion::Controller;
+use noq::{PathStats, PathStatus};
 
 use super::seen::{Ends, Seen};
-use super::transport::{streams, transport};
-use crate::scenario::Flow;
+use super::transport::{Buffers, transport};
+use crate::scenario::{Flow, Link};
 
 /// A path of a connection.
 struct Path {
@@ -22,6 +22,8 @@ struct Path {
     number: usize,
     /// Its address is lost.
     lost: bool,
+    /// On the law's advice the sender uses it only while no other path works.
+    parked: bool,
 }
 
 /// The ends of a connection in the simulation.
@@ -69,6 +71,7 @@ impl Connection {
         sim: &mut Sim,
         seed: u64,
         flow: &Flow,
+        links: &[Link],
         handle: FlowId,
         paths: &[PathConfig],
         coupling: &Coupling,
@@ -88,9 +91,10 @@ impl Connection {
         let network = sim.net.network();
         let mtu = paths.iter().map(|path| network.route_mtu(path.forward)).max().unwrap_or(0);
         let factory = coupling.factory();
+        let buffers = Buffers::of(flow, links, coupling);
         let mut setup = Setup::new(paths.iter().map(routes).collect(), sender);
         for side in [Side::Client, Side::Server] {
-            let mut transport = transport(flow, mtu);
+            let mut transport = transport(buffers, mtu);
             if side == sender {
                 transport.congestion_controller_factory(factory.clone());
             }
@@ -100,7 +104,7 @@ impl Connection {
             }
         }
         setup.application = Generator::new(seed, handle, flow.source, flow.active.clone());
-        setup.streams = streams(flow);
+        setup.streams = buffers.streams();
         setup.ecn = flow.tcp.ecn;
         Connection {
             number: sim.connect(setup),
@@ -113,6 +117,7 @@ impl Connection {
                     routes: routes(path),
                     number,
                     lost: false,
+                    parked: false,
                 })
                 .collect(),
             sender,
@@ -133,7 +138,7 @@ impl Connection {
     pub fn add(&mut self, sim: &mut Sim, path: usize) {
         self.seen.reopened(path);
         let path = &mut self.paths[path];
-        path.lost = false;
+        (path.lost, path.parked) = (false, false);
         path.number = sim.add_path(self.number, path.routes);
     }
 
@@ -145,7 +150,32 @@ impl Connection {
         state.completed = sim.finished(number);
         state.acknowledged = sim.acknowledged(number);
         self.seen.look(&mut Simulated { sim, number, sender, paths: &self.paths }, now);
+        self.heed(sim);
         self.abandoned(sim, now);
+    }
+
+    /// Parks and closes paths as the law advises, as `narrows_quic::tend`.
+    fn heed(&mut self, sim: &mut Sim) {
+        let now = sim.instant();
+        for path in &mut self.paths {
+            let Some(id) = sim.path_id(self.number, path.number) else { continue };
+            let Some(end) = sim.begun(self.number, self.sender) else { return };
+            let state = end.congestion_state(id).map(|state| state.clone_box());
+            let Some(state) = state.and_then(|state| self.factory.path(state)) else { continue };
+            let status = match (state.advice, path.parked) {
+                (Advice::Backup, false) => PathStatus::Backup,
+                (Advice::None, true) => PathStatus::Available,
+                (Advice::Close, _) => {
+                    // noq keeps the last one.
+                    let _ = end.close_path(now, id, 0u8.into());
+                    continue;
+                }
+                (Advice::Backup, true) | (Advice::None, false) => continue,
+            };
+            if end.set_path_status(id, status).is_ok() {
+                path.parked = status == PathStatus::Backup;
+            }
+        }
     }
 
     /// Tells its controllers of the paths that noq has abandoned, and notes them.

@@ -14,7 +14,7 @@ pub use check::{couplings, ignored, quic_flows, quic_has, signal};
 #[cfg(feature = "kernel")]
 pub use seen::{Ends, Seen};
 #[cfg(feature = "kernel")]
-pub use transport::{streams, transport};
+pub use transport::{Buffers, transport};
 
 use super::{Host, Job};
 use crate::Error;

@@ -48,7 +48,8 @@ pub fn run(job: Job) -> Result<Run, Error> {
     for (index, coupling) in couplings.iter().enumerate() {
         let flow = &scenario.flows[index];
         connections.push(coupling.as_ref().map(|coupling| {
-            Connection::new(&mut sim, seed, flow, handles[index], &paths[index], coupling)
+            let (links, paths) = (&scenario.links, &paths[index]);
+            Connection::new(&mut sim, seed, flow, links, handles[index], paths, coupling)
         }));
     }
     let mut run = Running { scenario, sim, links, handles, connections };

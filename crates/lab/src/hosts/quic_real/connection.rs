@@ -18,7 +18,7 @@ use noq::{Endpoint, EndpointConfig, PathId, PathStats, TokioRuntime};
 use super::task::{Line, Shared, Task};
 use crate::Error;
 use crate::hosts::kernel::{Built, PORT, PathPlan, RECEIVER, SENDER, UDP_BUFFER};
-use crate::hosts::quic::{Ends, Seen, streams, transport};
+use crate::hosts::quic::{Buffers, Ends, Seen, transport};
 
 /// A connection, and its state at the last look.
 pub struct Connection<'a> {
@@ -61,8 +61,9 @@ impl<'a> Connection<'a> {
         }
         let mtu = at.paths.iter().map(|path| path.mtu).max().unwrap_or(0);
         let factory = coupling.factory();
+        let buffers = Buffers::of(of, &built.scenario.links, coupling);
         let [for_client, for_server] = [Side::Client, Side::Server].map(|side| {
-            let mut transport = transport(of, mtu);
+            let mut transport = transport(buffers, mtu);
             if side == sender {
                 transport.congestion_controller_factory(factory.clone());
             }
@@ -90,7 +91,7 @@ impl<'a> Connection<'a> {
             factory: factory.clone(),
             receivers: coupling.factory(),
             generator: (built.generator)(flow),
-            streams: streams(of),
+            streams: buffers.streams(),
             shared: shared.clone(),
         };
         let [sockets, _] = sockets;

@@ -15,8 +15,8 @@
  * draft). An echo as by RFC 3168 marks a round trip of acknowledgements for each mark: alpha is
  * then the share of rounds with a mark.
  *
- * No host but the simulator can say what was in flight when a packet was sent. In order it is what
- * was delivered or lost since, so that is taken.
+ * The kernel cannot say what was in flight when a packet was sent. In order it is what was
+ * delivered or lost since, so that is taken.
  */
 #include "phases3.h" /* which has this in its middle */
 
