@@ -8,6 +8,7 @@ mod btlbw;
 mod capi;
 mod common;
 mod cubic;
+mod dctcp;
 mod dcw;
 mod decision;
 mod equilibrium;

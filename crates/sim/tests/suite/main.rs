@@ -9,6 +9,7 @@ mod capture;
 mod common;
 mod conservation;
 mod ecn;
+mod l4s;
 mod mptcp;
 mod multipath;
 mod outside;

@@ -1,6 +1,6 @@
 //! DCTCP: what marks take of a window, by RFC 8257.
 
-mod common;
+use crate::common;
 
 use common::Host;
 use narrows_laws::{Event, EventKind, flag};

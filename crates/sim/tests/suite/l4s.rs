@@ -1,6 +1,6 @@
 //! DualPI2 with TCP: classic flows beside scalable ones (RFC 9332, RFC 8257).
 
-mod common;
+use crate::common;
 
 use common::*;
 use narrows_net::{Discipline, DualPi2, Limit, LinkConfig, LinkId, Rate};
