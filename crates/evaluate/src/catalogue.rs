@@ -8,7 +8,8 @@ use narrows_papers::Form;
 use serde::Serialize;
 
 use crate::cell::Cell;
-use crate::{general, mixed, multipath, single, special};
+use crate::mixed::{self, STARVED};
+use crate::{general, multipath, single, special};
 
 /// The RFC's word for a criterion; `ought` and `should` in small letters are its words, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -83,8 +84,6 @@ pub struct Criterion {
 const HARM: f64 = 0.2;
 /// Jain's index may be less by this share of that of the standard that shares worst.
 const UNFAIR: f64 = 0.1;
-/// A rival that loses more than this is starved.
-pub const STARVED: f64 = 0.8;
 
 /// The sections that have criteria, with their headings.
 const HEADINGS: &[(&str, &str)] = &[

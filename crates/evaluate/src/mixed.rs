@@ -3,7 +3,6 @@
 use narrows_papers::{Form, Kept};
 
 use crate::bed::{Bed, Link};
-use crate::catalogue::STARVED;
 use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, Who, completion, goodput, link};
 use crate::single::{KBPS, RTT_MS, SIZES, judged, loads, paths, routes, several, shorts};
 
@@ -58,6 +57,8 @@ pub fn deployed(law: &str, form: Form) -> Vec<Cell> {
     beside(law, kinds, form.pick(places(form), &[(1, 1.0)], &[(1, 1.0)]), &[1, 2], false)
 }
 
+/// A rival that loses more than this is starved.
+pub const STARVED: f64 = 0.8;
 /// A rival with less than this part of a fair share is starved, whatever a standard leaves it.
 const LEAST_SHARE: f64 = 0.05;
 
