@@ -11,7 +11,8 @@ pub struct TcpConfig {
     /// Data is ECN-capable (RFC 3168), so that links may mark it instead of dropping it.
     pub ecn: bool,
     /// With ECN, the sender is a scalable one (RFC 9331): all data is ECT(1), and each acknowledgement says whether
-    /// what it covers was marked (RFC 8257, section 3.2), not whether anything was since the last reduction.
+    /// the newest that it covers was marked (near to RFC 8257, section 3.2, which acknowledges at once where that
+    /// changes), not whether anything was since the last reduction.
     pub scalable: bool,
     /// Window laws are paced, at 200 % of a window per round trip in slow start and 120 % after
     /// (Linux's internal pacing, as with `SO_MAX_PACING_RATE` or sch_fq). Laws that give a rate

@@ -14,14 +14,17 @@ async function unpacked() {
   const bytes = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip")));
   return WebAssembly.compile(await bytes.arrayBuffer());
 }
-const module = unpacked();
+const module = unpacked().catch(error => {
+  throw Error(`this browser cannot run the simulator: ${error.message}`);
+});
+module.catch(() => {});
 const code = URL.createObjectURL(new Blob([byId("worker").textContent], { type: "text/javascript" }));
 async function ask(question, wanted) {
   const worker = new Worker(code);
   try {
     return await new Promise((answered, failed) => {
       worker.onmessage = event => event.data.error ? failed(Error(event.data.error)) : answered(event.data);
-      worker.onerror = event => failed(Error(event.message));
+      worker.onerror = event => failed(Error(event.message || "the simulator could not be started"));
       wanted?.addEventListener("abort", () => failed(wanted.reason));
       module.then(module => worker.postMessage({ module, question }), failed);
     });
@@ -39,7 +42,8 @@ function fromAddress() {
   const words = new URLSearchParams(location.hash.slice(1));
   choice = {
     scenario: words.get("scenario") || "sbd/sb-2",
-    cc: words.get("cc") || "gcubic+xcorr",
+    // A + that was not escaped is read as a space, which no control has.
+    cc: (words.get("cc") || "gcubic+xcorr").replaceAll(" ", "+"),
     seed: words.get("seed") || "1",
     set: words.getAll("set").map(set => set.split("=")).map(([field, ...value]) => [field, value.join("=")]),
   };
@@ -52,7 +56,8 @@ function toAddress() {
   set.forEach(([field, value]) => words.append("set", `${field}=${value}`));
   history.replaceState(null, "", "#" + words);
 }
-const valueOf = field => choice.set.find(set => set[0] == field)?.[1];
+// The last counts, as in a command.
+const valueOf = field => choice.set.findLast(set => set[0] == field)?.[1];
 function setTo(field, value) {
   choice.set = choice.set.filter(set => set[0] != field);
   if (value != own.get(field)?.value) choice.set.push([field, value]);
@@ -77,10 +82,11 @@ function showChoice() {
   }
   byId("law").value = control.law;
   const detectors = controls.filter(({ law }) => law == control.law).map(({ detector }) => detector);
-  byId("detector").replaceChildren(...detectors.map(detector => option(detector)));
+  const offered = [...byId("detector").options].map(({ value }) => value);
+  if (offered.join() != detectors.join()) byId("detector").replaceChildren(...detectors.map(detector => option(detector)));
   byId("detector").value = control.detector;
   byId("detector").disabled = detectors.length < 2;
-  byId("seed").value = seed;
+  if (byId("seed").value != seed) byId("seed").value = seed;
   return control;
 }
 function fromForm() {
@@ -91,12 +97,12 @@ function fromForm() {
 }
 
 function showKnobs(described) {
-  const box = byId("knobs");
-  if (box.dataset.of != choice.scenario) {
-    box.dataset.of = choice.scenario;
+  const box = byId("knobs"), fields = described.knobs.map(({ field }) => field).join();
+  if (box.dataset.of != `${choice.scenario} ${fields}`) {
+    box.dataset.of = `${choice.scenario} ${fields}`;
     box.replaceChildren(...described.knobs.map(({ field, label }) => {
       const range = make("input", { type: "range", min: 0, step: 1, name: field });
-      const shown = make("output", {});
+      const shown = make("span", { className: "value" });
       range.oninput = () => {
         const value = range.stops[range.value];
         shown.textContent = value;
@@ -134,10 +140,11 @@ function soon() {
   stop("");
   waiting = setTimeout(run, 350);
 }
-// No results of another choice stand below what was wrong.
+// Nothing of another choice stands beside what was wrong.
 function fail(error) {
-  byId("results").replaceChildren();
-  byId("files").replaceChildren();
+  for (const id of ["results", "files", "command", "meaning", "knobs", "time"]) byId(id).replaceChildren();
+  delete byId("knobs").dataset.of;
+  document.title = "Narrows: the simulator in a page";
   byId("clock").max = end = 0;
   say(error.message, true);
 }
@@ -156,14 +163,15 @@ async function run() {
   pause();
   byId("run").textContent = "Stop";
   byId("results").classList.add("old");
+  byId("results").setAttribute("aria-busy", "true");
   say("simulating ..");
   try {
+    const control = showChoice();
     if (own.of != choice.scenario) {
-      const { knobs } = await ask({ describe: { ...choice, cc: null, set: [] } }, signal);
+      const { knobs } = await ask({ describe: { ...choice, cc: null, seed: "1", set: [] } }, signal);
       own = new Map(knobs.map(({ field, stops, at }) => [field, { stops, value: stops[at] }]));
       own.of = choice.scenario;
     }
-    const control = showChoice();
     toAddress();
     const described = await ask({ describe: choice }, signal);
     showKnobs(described);
@@ -193,6 +201,7 @@ function show(ran, described) {
   main.style.minHeight = `${main.offsetHeight}px`;
   main.innerHTML = ran.html;
   main.classList.remove("old");
+  main.removeAttribute("aria-busy");
   document.title = `${choice.scenario} under ${described.cc}: Narrows`;
   narrows.draw(JSON.parse(ran.data));
   main.style.minHeight = "";
@@ -259,21 +268,26 @@ byId("reset").onclick = () => {
 };
 byId("choice").onsubmit = event => {
   event.preventDefault();
-  if (running) stop("stopped"); else run();
+  if (running) stop("stopped; what is below is of the run before"); else run();
 };
 byId("play").onclick = () => playing ? pause() : play();
 byId("clock").oninput = () => {
   pause();
   go(Number(byId("clock").value));
 };
+// A link within the page is no choice.
+document.querySelector(".skip").onclick = event => {
+  event.preventDefault();
+  byId("results").focus();
+};
 async function begin() {
   stop("");
   try {
+    fromAddress();
     if (!controls.length) {
       controls = await ask("controls");
       fillControls();
     }
-    fromAddress();
   } catch (error) {
     return fail(error);
   }
