@@ -166,6 +166,15 @@ fn the_page_is_used_by_keys_and_stays_responsive_and_stops() {
         assert!(reached.contains(&id.into()), "{id} is not among {reached:?}");
     }
 
+    // Each slider has its name, and the link to the results leaves them.
+    let named =
+        "[...document.querySelectorAll('.knob input')].every(of => of.labels[0]?.control == of)";
+    assert_eq!(browser.value(named), true);
+    browser.value("document.querySelector('.skip').focus(); 0");
+    browser.key("Enter");
+    assert_eq!(browser.value("document.activeElement.id"), "results");
+    assert_eq!(browser.value("document.querySelectorAll('#results figure').length > 0"), true);
+
     // A slider by an arrow: the next value, and a run of it.
     browser.value("document.getElementById('status').textContent = ''; document.getElementsByName('links.bottleneck1.rate')[0].focus()");
     browser.key("ArrowRight");
