@@ -87,12 +87,15 @@ pub(crate) struct PathController {
     reduction: Option<Reduction>,
     rate: RateSampler,
     last_sent: Option<u64>,
+    /// Number of the last packet that carried data: at least half full, and no probe of the MTU.
+    last_data: Option<u64>,
+    /// The law knows that the path is parked.
+    parked: bool,
     largest_acked: Option<u64>,
     /// The window was full when packets up to this one had been sent.
     full_at: Option<u64>,
     /// Packets in a row that were acknowledged alone.
     lone: u32,
-    advice: Advice,
 }
 
 impl PathController {
@@ -117,10 +120,11 @@ impl PathController {
             reduction: None,
             rate: RateSampler::default(),
             last_sent: None,
+            last_data: None,
+            parked: false,
             largest_acked: None,
             full_at: None,
             lone: 0,
-            advice: Advice::None,
         }
     }
 
@@ -154,13 +158,36 @@ impl PathController {
         self.slot.leave();
     }
 
+    /// [`crate::Factory::parked`].
+    pub fn park(&self, parked: bool) {
+        self.slot.park(parked);
+    }
+
+    /// Is packet `number` one of a parked path that no data follows? Such ones only keep the path open,
+    /// and say nothing of what it could carry.
+    fn is_quiet(&self, number: u64) -> bool {
+        self.slot.is_parked() && self.last_data.is_none_or(|data| number > data)
+    }
+
+    /// Tells the law once that the path is parked, as siblings are to know at once.
+    fn tell_parked(&mut self, now_us: u64) {
+        let parked = self.slot.is_parked();
+        if parked && !self.parked {
+            let mut event = self.new_event(EventKind::Acked, now_us);
+            event.flags |= if self.recovering().is_some() { flag::IN_RECOVERY } else { 0 };
+            self.report(&event);
+        }
+        self.parked = parked;
+    }
+
     /// An event with what is the same in all.
     fn new_event(&mut self, kind: EventKind, now_us: u64) -> Event {
         let mss = self.window.mss;
+        let state = if self.slot.is_parked() { State::Backup } else { State::Active };
         Event {
             kind: kind as u32,
             flags: flag::PACED | if self.shared().srtt { flag::SRTT } else { 0 },
-            state: State::Active as u32,
+            state: state as u32,
             now_us,
             lost: std::mem::take(&mut self.lost),
             marked: std::mem::take(&mut self.marked),
@@ -225,7 +252,7 @@ impl PathController {
     fn apply(&mut self, reply: Reply) {
         let output = reply.output;
         self.window.set(output.cwnd, output.ssthresh, reply.credit);
-        (self.pacing_rate, self.bw, self.advice) = (output.pacing_rate, reply.bw, output.advice);
+        (self.pacing_rate, self.bw) = (output.pacing_rate, reply.bw);
     }
 
     fn publish(&self) {
@@ -241,7 +268,7 @@ impl PathController {
                 srtt: self.srtt_us.map(Duration::from_micros),
                 place: None,
                 coupled: 0,
-                advice: self.advice,
+                advice: Advice::None,
             },
         );
     }
@@ -278,6 +305,9 @@ impl PathController {
             self.srtt_us = Some(rtt_us);
         } else if self.srtt_us.is_some() {
             self.srtt_us = Some(batch.srtt_us);
+        }
+        if self.is_quiet(newest) {
+            return;
         }
         let full = self.is_full(newest, batch.before + batch.after);
         let model = self.is_model();
@@ -320,7 +350,7 @@ impl PathController {
         if full {
             event.flags |= flag::CWND_LIMITED;
         }
-        if self.inflight == 0 && application_limited {
+        if self.inflight == 0 && application_limited && !self.slot.is_parked() {
             event.state = State::Idle as u32;
         }
         if model {
@@ -400,7 +430,10 @@ impl Controller for PathController {
             }
         }
         self.last_sent = Some(pn);
-        if self.inflight == 0 && self.is_model() {
+        if (self.mtu / 2..=self.mtu).contains(&bytes) {
+            self.last_data = Some(pn);
+        }
+        if self.inflight == 0 && self.is_model() && !self.is_quiet(pn) {
             let mut event = self.new_event(EventKind::Restart, now_us);
             event.flags |= if self.rate.is_limited() { flag::APP_LIMITED } else { 0 };
             self.report(&event);
@@ -438,13 +471,17 @@ impl Controller for PathController {
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
         let now_us = self.us(now);
         self.inflight = in_flight;
+        self.tell_parked(now_us);
         self.acked(now_us, app_limited);
         self.publish();
     }
 
-    fn on_packet_lost(&mut self, lost_bytes: u16, _: u64, _: Instant) {
-        self.lost = self.lost.saturating_add(1);
+    fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, _: Instant) {
         self.inflight = self.inflight.saturating_sub(lost_bytes.into());
+        if self.is_quiet(pn) {
+            return;
+        }
+        self.lost = self.lost.saturating_add(1);
         self.rate.lost(lost_bytes.into());
     }
 
@@ -455,9 +492,12 @@ impl Controller for PathController {
         is_persistent_congestion: bool,
         is_ecn: bool,
         _: u64,
-        _: u64,
+        largest: u64,
     ) {
         let now_us = self.us(now);
+        if self.is_quiet(largest) {
+            return;
+        }
         if is_ecn {
             // noq does not say how many. One: a receiver acknowledges a packet with a mark at once (RFC
             // 9000, section 13.2.1; noq's does).

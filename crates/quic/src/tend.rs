@@ -88,7 +88,10 @@ fn turn(
             }
             Some(Act::Park) => *parked = path.set_status(PathStatus::Backup).is_ok(),
             Some(Act::Unpark) => *parked = path.set_status(PathStatus::Available).is_err(),
-            None => {}
+            None => continue,
+        }
+        if let Some(state) = connection.congestion_state(id) {
+            factory.parked(state, *parked);
         }
     }
     Some(())

@@ -5,10 +5,10 @@ mod common;
 
 use common::*;
 use narrows_net::{CoDel, Discipline, LinkConfig, Loss, MILLISECOND, Nanos};
-use narrows_quic::Factory;
+use narrows_quic::{Advice, Coupling, Factory};
 use narrows_quic_sim::{Routes, Setup, Side, Sim, application};
 use narrows_traffic::{ConnId, FlowId, Generator, SizeDist, Source};
-use noq_proto::PathId;
+use noq_proto::{PathId, PathStatus, VarInt};
 use std::sync::Arc;
 
 /// Two paths of one law through one link, and a connection of the same law beside it: goodput of the
@@ -225,4 +225,44 @@ fn a_path_that_is_abandoned_leaves_its_part_to_the_other() {
         assert!(rate > 17.0, "{control}: {rate:.1} Mbit/s");
         assert_eq!(factory.snapshot().alone, 0, "{control}");
     }
+}
+
+/// 0.1 Mbit/s and 1 s fill buffers of 40 kB with what comes after it on 4 Mbit/s.
+#[test]
+fn a_parked_path_stays_parked_for_a_minute_though_it_is_pinged() {
+    let mut sim = Sim::new(10);
+    let link = |bps, ms, bytes| LinkConfig {
+        rate: narrows_net::Rate::Constant(bps),
+        delay: ms * MILLISECOND,
+        limit: narrows_net::Limit::Bytes(bytes),
+        ..bottleneck()
+    };
+    let paths =
+        vec![sim.path(&[link(4_000_000, 10, 20_000)]), sim.path(&[link(100_000, 500, 50_000)])];
+    let coupling = Coupling::new("bbr+disjoint").unwrap().with("bbr.close", "0.6").unwrap();
+    let factory = coupling.factory();
+    let mut setup = setup(paths, Side::Client, &factory);
+    setup.client.send_window(40_000);
+    setup.server.receive_window(VarInt::from_u32(40_000));
+    let connection = sim.connect(setup);
+    let mut parked = false;
+    let mut changes = Vec::new();
+    watch(&mut sim, seconds(100), 100 * MILLISECOND, |sim| {
+        let now = sim.now();
+        let end = sim.end(connection, Side::Client);
+        let second = PathId::from(1u32);
+        let state = || end.congestion_state(second).map(|state| state.clone_box());
+        let Some(path) = state().and_then(|state| factory.path(state)) else { return };
+        if parked == (path.advice == Advice::Backup) {
+            return;
+        }
+        parked = !parked;
+        factory.parked(state().unwrap(), parked);
+        let status = if parked { PathStatus::Backup } else { PathStatus::Available };
+        end.set_path_status(second, status).unwrap();
+        changes.push(now as f64 / 1e9);
+    });
+    assert!(changes.len() >= 2, "parked, and tried again: {changes:?} s");
+    let rested = changes[1] - changes[0];
+    assert!((59.0..65.0).contains(&rested), "{changes:?} s");
 }
