@@ -86,6 +86,8 @@ pub(crate) struct PathController {
     batch: Batch,
     reduction: Option<Reduction>,
     rate: RateSampler,
+    /// Number of its first packet: earlier ones of the path were another controller's.
+    first_sent: Option<u64>,
     last_sent: Option<u64>,
     /// Number of the last packet that carried data: at least half full, and no probe of the MTU.
     last_data: Option<u64>,
@@ -119,6 +121,7 @@ impl PathController {
             batch: Batch::default(),
             reduction: None,
             rate: RateSampler::default(),
+            first_sent: None,
             last_sent: None,
             last_data: None,
             parked: false,
@@ -161,6 +164,11 @@ impl PathController {
     /// [`crate::Factory::parked`].
     pub fn park(&self, parked: bool) {
         self.slot.park(parked);
+    }
+
+    /// Has this controller sent packet `number`? noq also tells it of the losses of an earlier 4-tuple.
+    fn is_own(&self, number: u64) -> bool {
+        self.first_sent.is_some_and(|first| number >= first)
     }
 
     /// Is packet `number` one of a parked path that no data follows? Such ones only keep the path open,
@@ -429,6 +437,7 @@ impl Controller for PathController {
                 self.go_alone(now_us);
             }
         }
+        self.first_sent = Some(self.first_sent.map_or(pn, |first| first.min(pn)));
         self.last_sent = Some(pn);
         if (self.mtu / 2..=self.mtu).contains(&bytes) {
             self.last_data = Some(pn);
@@ -477,6 +486,10 @@ impl Controller for PathController {
     }
 
     fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, _: Instant) {
+        // Of packets with nothing but acknowledgements noq gives no size: they were never in flight.
+        if lost_bytes == 0 || !self.is_own(pn) {
+            return;
+        }
         self.inflight = self.inflight.saturating_sub(lost_bytes.into());
         if self.is_quiet(pn) {
             return;
@@ -495,7 +508,7 @@ impl Controller for PathController {
         largest: u64,
     ) {
         let now_us = self.us(now);
-        if self.is_quiet(largest) {
+        if !self.is_own(largest) || self.is_quiet(largest) {
             return;
         }
         if is_ecn {
@@ -568,7 +581,11 @@ impl Controller for PathController {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(self.clone())
+        // noq calls a clone after a rebinding, for another 4-tuple, where nothing is in flight yet.
+        let mut clone = self.clone();
+        (clone.first_sent, clone.inflight) = (None, 0);
+        clone.rate.forget_sent();
+        Box::new(clone)
     }
 
     fn initial_window(&self) -> u64 {
@@ -602,6 +619,39 @@ mod tests {
         }
         // The RTT is not known, or no RTT was yet.
         assert_eq!((dwell(9, 0), dwell_us(9, 40 * ms, u64::MAX)), (None, None));
+    }
+
+    fn path_of(control: &str) -> PathController {
+        let control = narrows_laws::catalogue::control(control).unwrap();
+        PathController::new(Arc::new(Shared::new(control, &Params::default(), false)), 1200)
+    }
+
+    #[test]
+    fn a_packet_with_nothing_but_acknowledgements_is_no_loss() {
+        let (mut path, now) = (path_of("bbr"), Instant::now());
+        path.on_packet_sent(now, 1200, 0);
+        path.on_packet_lost(0, 0, now);
+        assert_eq!((path.lost, path.inflight), (0, 1200));
+        path.on_packet_lost(1200, 0, now);
+        assert_eq!((path.lost, path.inflight), (1, 0));
+    }
+
+    #[test]
+    fn a_packet_of_another_4_tuple_is_no_loss_of_this_one() {
+        let (mut before, now) = (path_of("bbr"), Instant::now());
+        (0..10).for_each(|number| before.on_packet_sent(now, 1200, number));
+        let clone = before.clone_box().into_any().downcast::<PathController>().unwrap();
+        for mut path in [*clone, path_of("bbr")] {
+            path.on_packet_lost(1200, 8, now);
+            path.on_packet_sent(now, 1200, 10);
+            path.on_packet_lost(1200, 9, now);
+            assert_eq!((path.lost, path.inflight), (0, 1200));
+            let window = path.window();
+            path.on_congestion_event(now, now, true, false, 1200, 9);
+            assert_eq!(path.window(), window);
+            path.on_packet_lost(1200, 10, now);
+            assert_eq!((path.lost, path.inflight), (1, 0));
+        }
     }
 
     #[test]

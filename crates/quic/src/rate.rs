@@ -88,6 +88,11 @@ impl RateSampler {
         });
     }
 
+    /// What has left so far is no sample of what comes.
+    pub fn forget_sent(&mut self) {
+        self.sent.clear();
+    }
+
     /// A packet arrived.
     pub fn arrived(&mut self, number: u64, bytes: u64) {
         self.delivered += bytes;

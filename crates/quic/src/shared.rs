@@ -372,7 +372,7 @@ mod tests {
             let taken = held.is_none().then(|| shared.paths.lock().unwrap());
             for path in &mut paths {
                 let window = path.window();
-                path.on_congestion_event(now, now, true, true, 0, 1);
+                path.on_congestion_event(now, now, true, true, 0, 2);
                 assert!(path.window() < window);
             }
             drop(taken);

@@ -266,3 +266,22 @@ fn a_parked_path_stays_parked_for_a_minute_though_it_is_pinged() {
     let rested = changes[1] - changes[0];
     assert!((59.0..65.0).contains(&rested), "{changes:?} s");
 }
+
+/// What is sent to the old port for half a round trip is lost, and says nothing of the new one.
+#[test]
+fn a_rebinding_leaves_window_and_rate() {
+    for law in ["bbr", "bbr3"] {
+        let mut sim = Sim::new(11);
+        let path = sim.path(&[LinkConfig { delay: 80 * MILLISECOND, ..deep() }]);
+        let factory = factory(law);
+        let connection = sim.connect(setup(vec![path], Side::Server, &factory));
+        sim.run(seconds(5));
+        let before = windows(&factory)[0];
+        sim.rebind(connection, 0);
+        let mut least = u64::MAX;
+        watch(&mut sim, seconds(7), MILLISECOND, |_| least = least.min(windows(&factory)[0]));
+        assert!(least > before * 9 / 10, "{law}: {before} bytes fell to {least}");
+        let rate = mbit(&mut sim, connection, seconds(7), seconds(9));
+        assert!(rate > 17.0, "{law}: {rate:.1} Mbit/s");
+    }
+}
