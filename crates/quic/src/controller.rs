@@ -77,8 +77,10 @@ pub(crate) struct PathController {
     bw: u64,
     srtt_us: Option<u64>,
     min_rtt_us: u64,
-    /// Bytes in flight.
+    /// Bytes in flight, without a probe of the MTU: if that is lost noq does not say so.
     inflight: u64,
+    /// Number of the newest probe.
+    probe: Option<u64>,
     delivered: Packets,
     /// Packets lost, and acknowledgements with marks, since the last event.
     lost: u32,
@@ -115,6 +117,7 @@ impl PathController {
             srtt_us: None,
             min_rtt_us: u64::MAX,
             inflight: 0,
+            probe: None,
             delivered: Packets::default(),
             lost: 0,
             marked: 0,
@@ -295,6 +298,23 @@ impl PathController {
                 && self.window.bytes() < 2 * (self.inflight + acked)
     }
 
+    /// A packet of an ACK frame; `srtt`: the smoothed RTT before this frame.
+    fn arrived(&mut self, sent: Instant, bytes: u64, pn: u64, srtt: Duration) {
+        let sent_us = self.shared().us(sent);
+        if self.probe != Some(pn) {
+            self.inflight = self.inflight.saturating_sub(bytes);
+        }
+        self.rate.arrived(pn, bytes);
+        let before = self.recovering().is_some_and(|began| sent_us <= began);
+        let batch = &mut self.batch;
+        batch.packets += 1;
+        *(if before { &mut batch.before } else { &mut batch.after }) += bytes;
+        if batch.newest.is_none_or(|(_, newest)| newest <= sent_us) {
+            batch.newest = Some((pn, sent_us));
+        }
+        batch.srtt_us = srtt.as_micros() as u64;
+    }
+
     /// All packets of an ACK frame have been reported.
     fn acked(&mut self, now_us: u64, application_limited: bool) {
         let batch = std::mem::take(&mut self.batch);
@@ -368,6 +388,14 @@ impl PathController {
                 event.flags |= flag::IN_RECOVERY;
             }
             (event.delivered, event.sample_delivered) = (delivered, sample.packets);
+            if sample.packets == 0 {
+                // Bytes that fill no packet yet: with none delivered a sample would begin a round.
+                event.rate = 0;
+            }
+            if delivered == 0 && self.lone > 0 {
+                // The law knows one that was acknowledged alone, and may have waited, by its count.
+                event.rtt_us = 0;
+            }
             self.report(&event);
         } else {
             self.grow(now_us, &batch, event);
@@ -442,13 +470,18 @@ impl Controller for PathController {
         if (self.mtu / 2..=self.mtu).contains(&bytes) {
             self.last_data = Some(pn);
         }
-        if self.inflight == 0 && self.is_model() && !self.is_quiet(pn) {
+        let idle = self.inflight == 0;
+        if idle && self.is_model() && !self.is_quiet(pn) {
             let mut event = self.new_event(EventKind::Restart, now_us);
             event.flags |= if self.rate.is_limited() { flag::APP_LIMITED } else { 0 };
             self.report(&event);
         }
-        self.inflight += u64::from(bytes);
-        self.rate.sent(pn, now_us, bytes.into(), self.inflight);
+        if bytes > self.mtu {
+            self.probe = Some(pn);
+        } else {
+            self.inflight += u64::from(bytes);
+        }
+        self.rate.sent(pn, now_us, self.inflight, idle);
     }
 
     fn on_cwnd_limited(&mut self) {
@@ -464,22 +497,12 @@ impl Controller for PathController {
         _: bool,
         rtt: &RttEstimator,
     ) {
-        let sent_us = self.shared().us(sent);
-        self.inflight = self.inflight.saturating_sub(bytes);
-        self.rate.arrived(pn, bytes);
-        let before = self.recovering().is_some_and(|began| sent_us <= began);
-        let batch = &mut self.batch;
-        batch.packets += 1;
-        *(if before { &mut batch.before } else { &mut batch.after }) += bytes;
-        if batch.newest.is_none_or(|(_, newest)| newest <= sent_us) {
-            batch.newest = Some((pn, sent_us));
-        }
-        batch.srtt_us = rtt.get().as_micros() as u64;
+        self.arrived(sent, bytes, pn, rtt.get());
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
         let now_us = self.us(now);
-        self.inflight = in_flight;
+        self.inflight = self.inflight.min(in_flight);
         self.tell_parked(now_us);
         self.acked(now_us, app_limited);
         self.publish();
@@ -634,6 +657,51 @@ mod tests {
         assert_eq!((path.lost, path.inflight), (0, 1200));
         path.on_packet_lost(1200, 0, now);
         assert_eq!((path.lost, path.inflight), (1, 0));
+    }
+
+    /// Full packets, and then messages of 130 bytes for eight round trips, each acknowledged alone after
+    /// 20 ms: BBR's estimate is the largest sample of ten rounds.
+    #[test]
+    fn acknowledgements_that_fill_no_packet_begin_no_round() {
+        let (mut path, start) = (path_of("bbr"), Instant::now());
+        let at =
+            |number: u64| Duration::from_millis(number.min(200) + 4 * number.saturating_sub(200));
+        let bytes = |number: u64| if number < 200 { 1200 } else { 130 };
+        let (mut acked, mut before) = (0, 0);
+        for number in 0..240 {
+            let now = at(number);
+            while at(acked) + Duration::from_millis(20) <= now {
+                let ack = start + at(acked) + Duration::from_millis(20);
+                path.arrived(start + at(acked), bytes(acked).into(), acked, now - at(acked));
+                acked += 1;
+                let in_flight = (acked..number).map(|number| u64::from(bytes(number))).sum();
+                path.on_end_acks(ack, in_flight, false, None);
+            }
+            path.on_packet_sent(start + now, bytes(number), number);
+            if number == 200 {
+                before = path.bw;
+            }
+        }
+        assert!(before > 1_100_000 && path.bw == before, "{before} became {} bytes/s", path.bw);
+    }
+
+    #[test]
+    fn a_probe_that_is_lost_leaves_the_path_idle() {
+        let (mut path, now) = (path_of("bbr"), Instant::now());
+        path.on_packet_sent(now, 1200, 0);
+        path.on_packet_sent(now, 1452, 1);
+        let srtt = Duration::from_millis(20);
+        let later = now + Duration::from_millis(20);
+        path.arrived(now, 1200, 0, srtt);
+        path.on_end_acks(later, 1452, true, Some(0));
+        // noq takes the probe for lost, and says nothing.
+        assert_eq!(path.inflight, 0);
+        // One that arrives was not counted either.
+        path.on_packet_sent(later, 1452, 2);
+        path.on_packet_sent(later, 1200, 3);
+        path.arrived(later, 1452, 2, srtt);
+        path.on_end_acks(later, 1200, true, Some(2));
+        assert_eq!(path.inflight, 1200);
     }
 
     #[test]
