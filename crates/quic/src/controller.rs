@@ -19,7 +19,7 @@ const MAX_ACK_DELAY_US: u32 = 25_000;
 /// After so many packets in a row that were acknowledged alone the next count as having waited so long.
 const LONE: u32 = 8;
 
-/// Bytes that may leave at once at the most (draft-ietf-ccwg-bbr, section 5.6.3).
+/// Bytes that may leave in one call at the most (draft-ietf-ccwg-bbr, section 5.6.3).
 const QUANTUM_MAX: u64 = 64 * 1024;
 
 /// How long an acknowledgement waited at the receiver, µs; none: it is not known. `lone`: how many
@@ -595,7 +595,8 @@ impl Controller for PathController {
         metrics.congestion_window = self.window();
         metrics.ssthresh = self.window.ssthresh_bytes();
         metrics.pacing_rate = (self.pacing_rate > 0).then_some(self.pacing_rate);
-        // draft-ietf-ccwg-bbr, section 5.6.3: what leaves at once lasts a millisecond.
+        // draft-ietf-ccwg-bbr, section 5.6.3: a millisecond of the rate. noq bounds one call by it; its
+        // pacer holds 2 ms of the rate, at least ten packets, so bursts may be longer.
         metrics.send_quantum = metrics
             .pacing_rate
             .map(|rate| (rate / 1000).min(QUANTUM_MAX).max(2 * u64::from(self.mtu)));

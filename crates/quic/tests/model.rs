@@ -129,8 +129,12 @@ fn after_a_pause_it_goes_on_at_the_bandwidth_that_it_knew() {
         // Longer than the 10 s after which it would look for the least RTT: in the pause it was idle.
         let active = vec![(0, seconds(5)), (seconds(17) + 500 * MILLISECOND, Nanos::MAX)];
         let greedy = Generator::new(0, FlowId::Connection(ConnId(0)), Source::Greedy, active);
-        let setup = setup(vec![path], Side::Client, &factory(law));
-        let connection = sim.connect(Setup { application: greedy, ..setup });
+        let mut setup = setup(vec![path], Side::Client, &factory(law));
+        // Nor are there pings, in which it could look.
+        for transport in [&mut setup.client, &mut setup.server] {
+            transport.default_path_max_idle_timeout(None);
+        }
+        let connection = sim.connect(Setup { application: greedy, ping: None, ..setup });
         sim.run(seconds(17));
         let before = estimate(&mut sim, connection, 0);
         assert!(before > 18.0, "{law}: {before:.1} Mbit/s");
