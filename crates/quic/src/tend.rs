@@ -88,8 +88,9 @@ fn turn(
             }
             Some(Act::Park) => *parked = path.set_status(PathStatus::Backup).is_ok(),
             Some(Act::Unpark) => *parked = path.set_status(PathStatus::Available).is_err(),
-            None => continue,
+            None => {}
         }
+        // Each time: after a migration the controller may be another one.
         if let Some(state) = connection.congestion_state(id) {
             factory.parked(state, *parked);
         }
