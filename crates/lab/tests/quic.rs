@@ -111,8 +111,9 @@ fn model_laws_are_on_quic_what_they_are_in_the_simulator() {
                 (0.95..1.05).contains(&ratio),
                 "{cc}, {rtt_ms} ms: {ratio:.3} of the simulator"
             );
-            let lost = quic.retransmits.abs_diff(sim.retransmits);
-            assert!(lost < 300, "{cc}, {rtt_ms} ms: {} and {}", quic.retransmits, sim.retransmits);
+            // A few are chance.
+            let lost = [sim, quic].map(|of| of.retransmits as f64 + 20.0);
+            assert!((0.4..2.5).contains(&(lost[1] / lost[0])), "{cc}, {rtt_ms} ms: {lost:?}");
             let queues = runs.each_ref().map(|run| run.summary.links[0].mean_queue_ms);
             assert!((queues[0] - queues[1]).abs() < 3.0, "{cc}, {rtt_ms} ms: {queues:?} ms");
         }

@@ -19,7 +19,7 @@ const MAX_ACK_DELAY_US: u32 = 25_000;
 /// After so many packets in a row that were acknowledged alone the next count as having waited so long.
 const LONE: u32 = 8;
 
-/// Bytes that may leave at once at the most (draft-ietf-ccwg-bbr, section 5.6.3).
+/// Bytes that may leave in one call at the most (draft-ietf-ccwg-bbr, section 5.6.3).
 const QUANTUM_MAX: u64 = 64 * 1024;
 
 /// How long an acknowledgement waited at the receiver, µs; none: it is not known. `lone`: how many
@@ -77,8 +77,10 @@ pub(crate) struct PathController {
     bw: u64,
     srtt_us: Option<u64>,
     min_rtt_us: u64,
-    /// Bytes in flight.
+    /// Bytes in flight, without a probe of the MTU: if that is lost noq does not say so.
     inflight: u64,
+    /// Number of the newest probe.
+    probe: Option<u64>,
     delivered: Packets,
     /// Packets lost, and acknowledgements with marks, since the last event.
     lost: u32,
@@ -86,13 +88,18 @@ pub(crate) struct PathController {
     batch: Batch,
     reduction: Option<Reduction>,
     rate: RateSampler,
+    /// Number of its first packet: earlier ones of the path were another controller's.
+    first_sent: Option<u64>,
     last_sent: Option<u64>,
+    /// Number of the last packet that carried data: at least half full, and no probe of the MTU.
+    last_data: Option<u64>,
+    /// The law knows that the path is parked.
+    parked: bool,
     largest_acked: Option<u64>,
     /// The window was full when packets up to this one had been sent.
     full_at: Option<u64>,
     /// Packets in a row that were acknowledged alone.
     lone: u32,
-    advice: Advice,
 }
 
 impl PathController {
@@ -110,17 +117,20 @@ impl PathController {
             srtt_us: None,
             min_rtt_us: u64::MAX,
             inflight: 0,
+            probe: None,
             delivered: Packets::default(),
             lost: 0,
             marked: 0,
             batch: Batch::default(),
             reduction: None,
             rate: RateSampler::default(),
+            first_sent: None,
             last_sent: None,
+            last_data: None,
+            parked: false,
             largest_acked: None,
             full_at: None,
             lone: 0,
-            advice: Advice::None,
         }
     }
 
@@ -154,13 +164,41 @@ impl PathController {
         self.slot.leave();
     }
 
+    /// [`crate::Factory::parked`].
+    pub fn park(&self, parked: bool) {
+        self.slot.park(parked);
+    }
+
+    /// Has this controller sent packet `number`? noq also tells it of the losses of an earlier 4-tuple.
+    fn is_own(&self, number: u64) -> bool {
+        self.first_sent.is_some_and(|first| number >= first)
+    }
+
+    /// Is packet `number` one of a parked path that no data follows? Such ones only keep the path open,
+    /// and say nothing of what it could carry.
+    fn is_quiet(&self, number: u64) -> bool {
+        self.slot.is_parked() && self.last_data.is_none_or(|data| number > data)
+    }
+
+    /// Tells the law once that the path is parked, as siblings are to know at once.
+    fn tell_parked(&mut self, now_us: u64) {
+        let parked = self.slot.is_parked();
+        if parked && !self.parked {
+            let mut event = self.new_event(EventKind::Acked, now_us);
+            event.flags |= if self.recovering().is_some() { flag::IN_RECOVERY } else { 0 };
+            self.report(&event);
+        }
+        self.parked = parked;
+    }
+
     /// An event with what is the same in all.
     fn new_event(&mut self, kind: EventKind, now_us: u64) -> Event {
         let mss = self.window.mss;
+        let state = if self.slot.is_parked() { State::Backup } else { State::Active };
         Event {
             kind: kind as u32,
             flags: flag::PACED | if self.shared().srtt { flag::SRTT } else { 0 },
-            state: State::Active as u32,
+            state: state as u32,
             now_us,
             lost: std::mem::take(&mut self.lost),
             marked: std::mem::take(&mut self.marked),
@@ -225,7 +263,7 @@ impl PathController {
     fn apply(&mut self, reply: Reply) {
         let output = reply.output;
         self.window.set(output.cwnd, output.ssthresh, reply.credit);
-        (self.pacing_rate, self.bw, self.advice) = (output.pacing_rate, reply.bw, output.advice);
+        (self.pacing_rate, self.bw) = (output.pacing_rate, reply.bw);
     }
 
     fn publish(&self) {
@@ -241,7 +279,7 @@ impl PathController {
                 srtt: self.srtt_us.map(Duration::from_micros),
                 place: None,
                 coupled: 0,
-                advice: self.advice,
+                advice: Advice::None,
             },
         );
     }
@@ -258,6 +296,23 @@ impl PathController {
         self.full_at.is_some_and(|full| newest <= full)
             || self.window.cwnd < self.window.ssthresh
                 && self.window.bytes() < 2 * (self.inflight + acked)
+    }
+
+    /// A packet of an ACK frame; `srtt`: the smoothed RTT before this frame.
+    fn arrived(&mut self, sent: Instant, bytes: u64, pn: u64, srtt: Duration) {
+        let sent_us = self.shared().us(sent);
+        if self.probe != Some(pn) {
+            self.inflight = self.inflight.saturating_sub(bytes);
+        }
+        self.rate.arrived(pn, bytes);
+        let before = self.recovering().is_some_and(|began| sent_us <= began);
+        let batch = &mut self.batch;
+        batch.packets += 1;
+        *(if before { &mut batch.before } else { &mut batch.after }) += bytes;
+        if batch.newest.is_none_or(|(_, newest)| newest <= sent_us) {
+            batch.newest = Some((pn, sent_us));
+        }
+        batch.srtt_us = srtt.as_micros() as u64;
     }
 
     /// All packets of an ACK frame have been reported.
@@ -278,6 +333,9 @@ impl PathController {
             self.srtt_us = Some(rtt_us);
         } else if self.srtt_us.is_some() {
             self.srtt_us = Some(batch.srtt_us);
+        }
+        if self.is_quiet(newest) {
+            return;
         }
         let full = self.is_full(newest, batch.before + batch.after);
         let model = self.is_model();
@@ -320,7 +378,7 @@ impl PathController {
         if full {
             event.flags |= flag::CWND_LIMITED;
         }
-        if self.inflight == 0 && application_limited {
+        if self.inflight == 0 && application_limited && !self.slot.is_parked() {
             event.state = State::Idle as u32;
         }
         if model {
@@ -330,6 +388,14 @@ impl PathController {
                 event.flags |= flag::IN_RECOVERY;
             }
             (event.delivered, event.sample_delivered) = (delivered, sample.packets);
+            if sample.packets == 0 {
+                // Bytes that fill no packet yet: with none delivered a sample would begin a round.
+                event.rate = 0;
+            }
+            if delivered == 0 && self.lone > 0 {
+                // The law knows one that was acknowledged alone, and may have waited, by its count.
+                event.rtt_us = 0;
+            }
             self.report(&event);
         } else {
             self.grow(now_us, &batch, event);
@@ -399,14 +465,23 @@ impl Controller for PathController {
                 self.go_alone(now_us);
             }
         }
+        self.first_sent = Some(self.first_sent.map_or(pn, |first| first.min(pn)));
         self.last_sent = Some(pn);
-        if self.inflight == 0 && self.is_model() {
+        if (self.mtu / 2..=self.mtu).contains(&bytes) {
+            self.last_data = Some(pn);
+        }
+        let idle = self.inflight == 0;
+        if idle && self.is_model() && !self.is_quiet(pn) {
             let mut event = self.new_event(EventKind::Restart, now_us);
             event.flags |= if self.rate.is_limited() { flag::APP_LIMITED } else { 0 };
             self.report(&event);
         }
-        self.inflight += u64::from(bytes);
-        self.rate.sent(pn, now_us, bytes.into(), self.inflight);
+        if bytes > self.mtu {
+            self.probe = Some(pn);
+        } else {
+            self.inflight += u64::from(bytes);
+        }
+        self.rate.sent(pn, now_us, self.inflight, idle);
     }
 
     fn on_cwnd_limited(&mut self) {
@@ -422,29 +497,27 @@ impl Controller for PathController {
         _: bool,
         rtt: &RttEstimator,
     ) {
-        let sent_us = self.shared().us(sent);
-        self.inflight = self.inflight.saturating_sub(bytes);
-        self.rate.arrived(pn, bytes);
-        let before = self.recovering().is_some_and(|began| sent_us <= began);
-        let batch = &mut self.batch;
-        batch.packets += 1;
-        *(if before { &mut batch.before } else { &mut batch.after }) += bytes;
-        if batch.newest.is_none_or(|(_, newest)| newest <= sent_us) {
-            batch.newest = Some((pn, sent_us));
-        }
-        batch.srtt_us = rtt.get().as_micros() as u64;
+        self.arrived(sent, bytes, pn, rtt.get());
     }
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
         let now_us = self.us(now);
-        self.inflight = in_flight;
+        self.inflight = self.inflight.min(in_flight);
+        self.tell_parked(now_us);
         self.acked(now_us, app_limited);
         self.publish();
     }
 
-    fn on_packet_lost(&mut self, lost_bytes: u16, _: u64, _: Instant) {
-        self.lost = self.lost.saturating_add(1);
+    fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, _: Instant) {
+        // Of packets with nothing but acknowledgements noq gives no size: they were never in flight.
+        if lost_bytes == 0 || !self.is_own(pn) {
+            return;
+        }
         self.inflight = self.inflight.saturating_sub(lost_bytes.into());
+        if self.is_quiet(pn) {
+            return;
+        }
+        self.lost = self.lost.saturating_add(1);
         self.rate.lost(lost_bytes.into());
     }
 
@@ -455,9 +528,12 @@ impl Controller for PathController {
         is_persistent_congestion: bool,
         is_ecn: bool,
         _: u64,
-        _: u64,
+        largest: u64,
     ) {
         let now_us = self.us(now);
+        if !self.is_own(largest) || self.is_quiet(largest) {
+            return;
+        }
         if is_ecn {
             // noq does not say how many. One: a receiver acknowledges a packet with a mark at once (RFC
             // 9000, section 13.2.1; noq's does).
@@ -519,7 +595,8 @@ impl Controller for PathController {
         metrics.congestion_window = self.window();
         metrics.ssthresh = self.window.ssthresh_bytes();
         metrics.pacing_rate = (self.pacing_rate > 0).then_some(self.pacing_rate);
-        // draft-ietf-ccwg-bbr, section 5.6.3: what leaves at once lasts a millisecond.
+        // draft-ietf-ccwg-bbr, section 5.6.3: a millisecond of the rate. noq bounds one call by it; its
+        // pacer holds 2 ms of the rate, at least ten packets, so bursts may be longer.
         metrics.send_quantum = metrics
             .pacing_rate
             .map(|rate| (rate / 1000).min(QUANTUM_MAX).max(2 * u64::from(self.mtu)));
@@ -528,7 +605,11 @@ impl Controller for PathController {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(self.clone())
+        // noq calls a clone after a rebinding, for another 4-tuple, where nothing is in flight yet.
+        let mut clone = self.clone();
+        (clone.first_sent, clone.inflight) = (None, 0);
+        clone.rate.forget_sent();
+        Box::new(clone)
     }
 
     fn initial_window(&self) -> u64 {
@@ -562,6 +643,84 @@ mod tests {
         }
         // The RTT is not known, or no RTT was yet.
         assert_eq!((dwell(9, 0), dwell_us(9, 40 * ms, u64::MAX)), (None, None));
+    }
+
+    fn path_of(control: &str) -> PathController {
+        let control = narrows_laws::catalogue::control(control).unwrap();
+        PathController::new(Arc::new(Shared::new(control, &Params::default(), false)), 1200)
+    }
+
+    #[test]
+    fn a_packet_with_nothing_but_acknowledgements_is_no_loss() {
+        let (mut path, now) = (path_of("bbr"), Instant::now());
+        path.on_packet_sent(now, 1200, 0);
+        path.on_packet_lost(0, 0, now);
+        assert_eq!((path.lost, path.inflight), (0, 1200));
+        path.on_packet_lost(1200, 0, now);
+        assert_eq!((path.lost, path.inflight), (1, 0));
+    }
+
+    /// Full packets, and then messages of 130 bytes for eight round trips, each acknowledged alone after
+    /// 20 ms: BBR's estimate is the largest sample of ten rounds.
+    #[test]
+    fn acknowledgements_that_fill_no_packet_begin_no_round() {
+        let (mut path, start) = (path_of("bbr"), Instant::now());
+        let at =
+            |number: u64| Duration::from_millis(number.min(200) + 4 * number.saturating_sub(200));
+        let bytes = |number: u64| if number < 200 { 1200 } else { 130 };
+        let (mut acked, mut before) = (0, 0);
+        for number in 0..240 {
+            let now = at(number);
+            while at(acked) + Duration::from_millis(20) <= now {
+                let ack = start + at(acked) + Duration::from_millis(20);
+                path.arrived(start + at(acked), bytes(acked).into(), acked, now - at(acked));
+                acked += 1;
+                let in_flight = (acked..number).map(|number| u64::from(bytes(number))).sum();
+                path.on_end_acks(ack, in_flight, false, None);
+            }
+            path.on_packet_sent(start + now, bytes(number), number);
+            if number == 200 {
+                before = path.bw;
+            }
+        }
+        assert!(before > 1_100_000 && path.bw == before, "{before} became {} bytes/s", path.bw);
+    }
+
+    #[test]
+    fn a_probe_that_is_lost_leaves_the_path_idle() {
+        let (mut path, now) = (path_of("bbr"), Instant::now());
+        path.on_packet_sent(now, 1200, 0);
+        path.on_packet_sent(now, 1452, 1);
+        let srtt = Duration::from_millis(20);
+        let later = now + Duration::from_millis(20);
+        path.arrived(now, 1200, 0, srtt);
+        path.on_end_acks(later, 1452, true, Some(0));
+        // noq takes the probe for lost, and says nothing.
+        assert_eq!(path.inflight, 0);
+        // One that arrives was not counted either.
+        path.on_packet_sent(later, 1452, 2);
+        path.on_packet_sent(later, 1200, 3);
+        path.arrived(later, 1452, 2, srtt);
+        path.on_end_acks(later, 1200, true, Some(2));
+        assert_eq!(path.inflight, 1200);
+    }
+
+    #[test]
+    fn a_packet_of_another_4_tuple_is_no_loss_of_this_one() {
+        let (mut before, now) = (path_of("bbr"), Instant::now());
+        (0..10).for_each(|number| before.on_packet_sent(now, 1200, number));
+        let clone = before.clone_box().into_any().downcast::<PathController>().unwrap();
+        for mut path in [*clone, path_of("bbr")] {
+            path.on_packet_lost(1200, 8, now);
+            path.on_packet_sent(now, 1200, 10);
+            path.on_packet_lost(1200, 9, now);
+            assert_eq!((path.lost, path.inflight), (0, 1200));
+            let window = path.window();
+            path.on_congestion_event(now, now, true, false, 1200, 9);
+            assert_eq!(path.window(), window);
+            path.on_packet_lost(1200, 10, now);
+            assert_eq!((path.lost, path.inflight), (1, 0));
+        }
     }
 
     #[test]

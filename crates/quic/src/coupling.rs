@@ -132,6 +132,15 @@ impl Factory {
         }
     }
 
+    /// The program has parked a path on the law's advice, or uses it again: `parked`, of which
+    /// `Connection::congestion_state(id)` returned `state`. From now on the law takes a parked path for a
+    /// backup, and what only keeps it open, as pings, is not reported. [`crate::tend`] does this.
+    pub fn parked(&self, state: Box<dyn Controller>, parked: bool) {
+        if let Some(path) = self.own(state) {
+            path.park(parked);
+        }
+    }
+
     fn own(&self, state: Box<dyn Controller>) -> Option<Box<PathController>> {
         let path = state.into_any().downcast::<PathController>().ok()?;
         path.is_of(&self.shared).then_some(path)

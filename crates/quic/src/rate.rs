@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-/// Packets that are remembered at most; the oldest is forgotten, and gives no sample.
+/// Packets that are remembered at most. One more is not, and gives no sample: the oldest arrives first.
 const MOST: usize = 1 << 16;
 
 /// What a packet remembers of the moment it left; times in µs, amounts in bytes.
@@ -63,17 +63,17 @@ pub(crate) struct RateSampler {
 }
 
 impl RateSampler {
-    /// A packet leaves; `inflight` counts it.
-    pub fn sent(&mut self, number: u64, at: u64, bytes: u64, inflight: u64) {
+    /// A packet leaves; `inflight` counts it. `idle`: nothing else is in flight.
+    pub fn sent(&mut self, number: u64, at: u64, inflight: u64, idle: bool) {
         // Each space of packet numbers of the handshake starts at 0.
         if self.sent.back().is_some_and(|last| last.number >= number) {
             self.sent.clear();
         }
-        if inflight <= bytes {
+        if idle {
             (self.first_sent, self.delivered_at) = (at, at);
         }
         if self.sent.len() == MOST {
-            self.sent.pop_front();
+            return;
         }
         self.sent.push_back(Sent {
             number,
@@ -86,6 +86,11 @@ impl RateSampler {
             lost: self.lost,
             limited: self.is_limited(),
         });
+    }
+
+    /// What has left so far is no sample of what comes.
+    pub fn forget_sent(&mut self) {
+        self.sent.clear();
     }
 
     /// A packet arrived.
@@ -122,8 +127,10 @@ impl RateSampler {
         if self.limited_until.is_some_and(|until| self.delivered > until) {
             self.limited_until = None;
         }
+        // Also if only holes were filled.
+        self.delivered_at = now;
         let Some(newest) = self.newest.take() else { return Sample::default() };
-        (self.delivered_at, self.first_sent) = (now, newest.at);
+        self.first_sent = newest.at;
         let sending = newest.at - newest.first_sent.min(newest.at);
         let acknowledging = now.saturating_sub(newest.delivered_at);
         let interval = sending.max(acknowledging);
@@ -172,7 +179,7 @@ mod tests {
                     assert_eq!(sample.inflight, 20_000);
                 }
             }
-            rate.sent(ms, ms * 1000, 1000, 1000 * (ms + 1).min(20));
+            rate.sent(ms, ms * 1000, 1000 * (ms + 1).min(20), ms == 0);
         }
         assert_eq!(rounds, 180 / 20);
         assert!(rate.sent.len() <= 21);
@@ -186,23 +193,25 @@ mod tests {
             rate.arrived(number, 1000);
             rate.sample(now, 1)
         };
-        rate.sent(0, 0, 1000, 1000);
-        rate.sent(1, 0, 1000, 2000);
+        rate.sent(0, 0, 1000, true);
+        rate.sent(1, 0, 2000, false);
         rate.limited(2000);
-        rate.sent(2, 1000, 1000, 3000);
+        rate.sent(2, 1000, 3000, false);
         assert!(!sample(&mut rate, 1, 10_000).limited, "sent before the pause");
         assert!(sample(&mut rate, 2, 11_000).limited, "sent into it");
-        rate.sent(3, 12_000, 1000, 1000);
+        rate.sent(3, 12_000, 1000, true);
         assert!(rate.is_limited(), "one of the two before it has not arrived");
+        assert!(sample(&mut rate, 3, 13_000).limited);
+        assert!(!rate.is_limited(), "all that was in flight in the pause has");
     }
 
     /// Packets that the law was told of, which are fewer than those that left if they are small.
     #[test]
     fn a_sample_counts_the_packets_that_the_law_knows_of() {
         let mut rate = RateSampler::default();
-        rate.sent(0, 0, 600, 600);
+        rate.sent(0, 0, 600, true);
         rate.told(7);
-        rate.sent(1, 1000, 600, 1200);
+        rate.sent(1, 1000, 1200, false);
         rate.arrived(0, 600);
         rate.arrived(1, 600);
         rate.told(1);
@@ -210,10 +219,35 @@ mod tests {
     }
 
     #[test]
+    fn more_packets_than_are_remembered_leave_the_oldest_a_sample() {
+        let mut rate = RateSampler::default();
+        for number in 0..MOST as u64 + 10 {
+            rate.sent(number, number, 1000, number == 0);
+        }
+        rate.arrived(0, 1000);
+        assert_eq!(rate.sample(100_000, 1).rate, 10_000);
+    }
+
+    /// A packet that leaves after a hole was filled begins to wait then.
+    #[test]
+    fn what_fills_holes_is_delivered_too() {
+        let mut rate = RateSampler::default();
+        (0..3).for_each(|number| rate.sent(number, 0, 1000 * (number + 1), number == 0));
+        rate.arrived(2, 1000);
+        rate.sample(10_000, 1);
+        rate.arrived(0, 1000);
+        assert_eq!(rate.sample(30_000, 1), Sample::default());
+        rate.sent(3, 30_000, 2000, false);
+        rate.arrived(3, 1000);
+        // Since packet 2 left 30 ms passed, and 30 since the hole was filled.
+        assert_eq!(rate.sample(60_000, 1).rate, 1000 * 1_000_000 / 30_000);
+    }
+
+    #[test]
     fn a_second_space_of_numbers_starts_anew() {
         let mut rate = RateSampler::default();
         for number in [0, 1, 0, 1, 2] {
-            rate.sent(number, 5, 1000, 1000);
+            rate.sent(number, 5, 1000, true);
         }
         assert_eq!(rate.sent.len(), 3);
         rate.arrived(7, 1000); // never sent: no sample, and no panic

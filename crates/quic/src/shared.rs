@@ -207,6 +207,10 @@ impl Shared {
             Some(path) => *path = state,
             None => seen.paths.push(state),
         }
+        // A path's siblings may give or withdraw its advice.
+        for path in &mut seen.paths {
+            path.advice = paths.conn.advice(path.slot);
+        }
     }
 
     /// Takes paths from what readers see.
@@ -295,11 +299,22 @@ pub(crate) struct Slot {
     /// Its number, once it has joined; none if it found no place.
     pub number: OnceLock<usize>,
     left: AtomicBool,
+    /// It is used only while no other path works.
+    parked: AtomicBool,
 }
 
 impl Slot {
     pub fn new(shared: Arc<Shared>) -> Slot {
-        Slot { shared, number: OnceLock::new(), left: AtomicBool::new(false) }
+        let [left, parked] = [(); 2].map(|()| AtomicBool::new(false));
+        Slot { shared, number: OnceLock::new(), left, parked }
+    }
+
+    pub fn park(&self, parked: bool) {
+        self.parked.store(parked, Ordering::Relaxed);
+    }
+
+    pub fn is_parked(&self) -> bool {
+        self.parked.load(Ordering::Relaxed)
     }
 
     pub fn leave(&self) {
@@ -357,7 +372,7 @@ mod tests {
             let taken = held.is_none().then(|| shared.paths.lock().unwrap());
             for path in &mut paths {
                 let window = path.window();
-                path.on_congestion_event(now, now, true, true, 0, 1);
+                path.on_congestion_event(now, now, true, true, 0, 2);
                 assert!(path.window() < window);
             }
             drop(taken);

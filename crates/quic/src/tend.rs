@@ -90,6 +90,10 @@ fn turn(
             Some(Act::Unpark) => *parked = path.set_status(PathStatus::Available).is_err(),
             None => {}
         }
+        // Each time: after a migration the controller may be another one.
+        if let Some(state) = connection.congestion_state(id) {
+            factory.parked(state, *parked);
+        }
     }
     Some(())
 }

@@ -7,9 +7,10 @@
 
 NR_INLINE void nr_adviser_acked(NR_HOOK)
 {
-	int park = i == 1 && ev->now_us < 3000000; /* the first path came at 1 s */
+	int park = ev->now_us < 3000000; /* the first path came at 1 s */
 
-	NR_WRITE(c->path[i & 7].advice, park ? NR_ADVICE_BACKUP : NR_ADVICE_NONE);
+	/* A parked path has no events: its sibling calls it back. */
+	NR_WRITE(c->path[1].advice, park ? NR_ADVICE_BACKUP : NR_ADVICE_NONE);
 }
 
 NR_LAW(adviser) = {

@@ -174,6 +174,9 @@ impl Connection {
             };
             if end.set_path_status(id, status).is_ok() {
                 path.parked = status == PathStatus::Backup;
+                if let Some(state) = end.congestion_state(id) {
+                    self.factory.parked(state.clone_box(), path.parked);
+                }
             }
         }
     }
