@@ -78,10 +78,9 @@ fn samples(paths: &dyn Fn() -> [ConnectionPath; 2], delay: Delay) {
     });
 }
 
-/// Waits until the server's detector finds that both paths share a bottleneck, or do not. Two paths that
-/// nobody else uses may be in step for some ten seconds, and look like one.
+/// Waits until the server's detector finds that both paths share a bottleneck, or do not.
 fn finds(net: &Net, shared: bool) {
-    wait_until(75, || {
+    wait_until(40, || {
         let entries = entries(net);
         let entry = entries.iter().find(|entry| entry.netns == net.server.inum).expect("open");
         let decision = state::decision(entry.token).unwrap();
@@ -101,9 +100,9 @@ fn us_timestamps(net: &Net) {
     assert_eq!(towards(net::SERVER).unwrap().unwrap(), Some(true));
 }
 
-/// Other packets of the client fill the queue that the acknowledgements of both paths wait in, and
-/// let it drain again, while `work` runs.
-fn queues_back<T>(net: &Net, work: impl FnOnce() -> T) -> T {
+/// Other packets, while `work` runs: for each of `ways` so many packets a second from a socket to an address for
+/// a random time of 150 to 400 ms, then so many for as long, and so on.
+fn beside<T>(ways: Vec<(UdpSocket, &str, [f64; 2])>, work: impl FnOnce() -> T) -> T {
     /// Ends them, also when `work` fails.
     struct Until<'a>(&'a AtomicBool);
     impl Drop for Until<'_> {
@@ -111,31 +110,38 @@ fn queues_back<T>(net: &Net, work: impl FnOnce() -> T) -> T {
             self.0.store(true, Ordering::Relaxed);
         }
     }
-    let over = AtomicBool::new(false);
-    let socket = net.client.run(|| UdpSocket::bind("10.77.1.1:0")).unwrap().unwrap();
+    let over = &AtomicBool::new(false);
     scope(|scope| {
-        scope.spawn(|| {
-            let mut random = 1u64;
-            while !over.load(Ordering::Relaxed) {
-                random = random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let phase = Duration::from_millis(150 + (random >> 56));
-                // 10 Mbit/s are 833 packets a second.
-                for packets_per_s in [1050.0, 550.0] {
-                    let (began, mut sent) = (Instant::now(), 0);
-                    while began.elapsed() < phase {
-                        while f64::from(sent) < packets_per_s * began.elapsed().as_secs_f64() {
-                            // What is refused was not expected at the other end.
-                            let _ = socket.send_to(&[0; 1472], "10.77.1.2:9");
-                            sent += 1;
+        for (number, (socket, to, rates)) in (1u64..).zip(ways) {
+            let to = to.to_owned();
+            scope.spawn(move || {
+                let mut random = number;
+                while !over.load(Ordering::Relaxed) {
+                    random =
+                        random.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                    let phase = Duration::from_millis(150 + (random >> 56));
+                    for packets_per_s in rates {
+                        let (began, mut sent) = (Instant::now(), 0);
+                        while began.elapsed() < phase {
+                            while f64::from(sent) < packets_per_s * began.elapsed().as_secs_f64() {
+                                // What is refused was not expected at the other end.
+                                let _ = socket.send_to(&[0; 1472], &to);
+                                sent += 1;
+                            }
+                            sleep(Duration::from_millis(2));
                         }
-                        sleep(Duration::from_millis(2));
                     }
                 }
-            }
-        });
-        let _until = Until(&over);
+            });
+        }
+        let _until = Until(over);
         work()
     })
+}
+
+/// A socket of a host at an address.
+fn at(host: &Namespace, address: &str) -> UdpSocket {
+    host.run(|| UdpSocket::bind((address, 0))).unwrap().unwrap()
 }
 
 /// Round-trip and one-way delays of a path in events of its own, µs, for some seconds.
@@ -170,7 +176,10 @@ fn a_queue_back_is_in_round_trip_times_and_not_in_one_way_delays() {
     us_timestamps(&net);
     connection(&net, Signal::SenderUs, |paths| {
         samples(paths, Delay::Us);
-        let delays = queues_back(&net, || delays(paths));
+        // They fill the queue that the acknowledgements of both paths wait in, and let it drain again:
+        // 10 Mbit/s are 833 packets a second.
+        let back = vec![(at(&net.client, "10.77.1.1"), "10.77.1.2:9", [1050.0, 550.0])];
+        let delays = beside(back, || delays(paths));
         assert!(delays.len() > 200, "{}", delays.len());
         let rtt = span(delays.iter().map(|(rtt, _)| *rtt));
         let owd = span(delays.iter().map(|(_, owd)| *owd));
@@ -195,7 +204,10 @@ fn timestamps_of_1_ms_tell_one_bottleneck_from_two() {
         }
         connection(&net, Signal::SenderMs, |paths| {
             samples(paths, Delay::Ms);
-            finds(&net, shared);
+            // Two paths that nobody else uses may rise and fall in step for a minute.
+            let others = [("10.77.1.2", "10.77.1.1:9"), ("10.77.2.2", "10.77.2.1:9")];
+            let others = others.map(|(from, to)| (at(&net.server, from), to, [300.0, 0.0]));
+            beside(others.into(), || finds(&net, shared));
         });
     }
 }
