@@ -282,12 +282,20 @@ document.querySelector(".skip").onclick = event => {
 };
 async function begin() {
   stop("");
+  let wrong;
   try {
     fromAddress();
+  } catch (error) {
+    wrong = error;
+  }
+  try {
     if (!controls.length) {
       controls = await ask("controls");
       fillControls();
     }
+    // The form has the choice, whatever is wrong of it.
+    showChoice();
+    if (wrong) throw wrong;
   } catch (error) {
     return fail(error);
   }
