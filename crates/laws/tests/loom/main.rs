@@ -185,6 +185,7 @@ fn a_decision_belongs_to_one_path_at_a_time_and_intervals_follow_each_other() {
             Shared::new(Detection::new(&Params::default()), |detection| vec![&detection.busy]);
         // What a decision writes, here the last interval: loom finds two at it at once, and one that
         // does not see what was written before.
+        #[expect(clippy::arc_with_non_send_sync, reason = "loom finds who would share it")]
         let decided = Arc::new(loom::cell::UnsafeCell::new(0));
         let paths: Vec<_> = [1, 2]
             .into_iter()
