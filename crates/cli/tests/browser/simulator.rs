@@ -228,7 +228,10 @@ fn the_page_is_used_by_keys_and_stays_responsive_and_stops() {
     );
     browser.value("document.getElementById('run').focus()");
     browser.key("Enter");
-    assert_eq!([text(&mut browser, "status"), text(&mut browser, "run")], ["stopped", "Run"]);
+    assert_eq!(
+        [text(&mut browser, "status"), text(&mut browser, "run")],
+        ["stopped; what is below is of the run before", "Run"]
+    );
     assert_eq!(browser.value("workers"), 0);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
