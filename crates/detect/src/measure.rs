@@ -167,7 +167,9 @@ impl State {
         let newest = block.unwrap_or(ack);
         let (last, before) = self.acked.unwrap_or((ack, time));
         let advance = ack.wrapping_sub(last);
-        let (known, hole) = (self.acked.is_some(), self.hole);
+        // The first one acknowledges what nobody saw, too.
+        let bytes = self.acked.map_or(u32::MAX, |_| advance);
+        let hole = self.hole;
         // What fills a hole acknowledges what came long before.
         let repeated = self.acked.is_some() && ack == last;
         self.hole = repeated && block.is_none() && segment.len == 0 && !self.sent.is_empty();
@@ -186,7 +188,6 @@ impl State {
         let delivered = news.div_ceil(self.mss);
         let waited = block.is_none() && advance <= self.mss && time - before >= WAITED;
         let filled = hole && block.is_none();
-        let bytes = if known { advance } else { u32::MAX };
         let message = block.is_none() && is_of_a_message(segment, bytes, self.mss);
         let usable = newest.filter(|sent| !(sent.again || waited || filled || message));
         let delay = usable.and_then(|sent| match self.signal {

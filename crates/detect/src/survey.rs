@@ -151,6 +151,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     };
     let notes = skipped.into_iter().chain(cut).chain(order.notes()).chain(twice).chain(nat);
     let signal = choose(sized.iter().map(|(_, entry)| entry));
+    let messages = messages(sized.iter().map(|(_, entry)| entry));
     let too_short = lacking(signal);
     let signal = signal.filter(|_| 2 * too_short <= kept);
     let Some(signal) = signal else {
@@ -168,7 +169,6 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
             format!("flows with {percent:.0} % of the data give no delay; {LONGER}")
         } else {
             let given = limits.at.map_or(String::new(), |at| format!(" (--at {at})"));
-            let messages = messages(sized.iter().map(|(_, entry)| entry));
             let why = messages.map_or(String::new(), |why| format!("{why}; "));
             format!(
                 "{why}no flow gives a delay{given}: expected packets of at least a second with TCP timestamps, \
@@ -198,7 +198,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let skipped: Vec<usize> = (0..smallest).filter(|index| !chosen.contains(index)).collect();
     let bytes = |of: &[usize]| -> u64 { of.iter().map(|&index| sized[index].1.bytes()).sum() };
     if signal != Signal::OwdReceiver {
-        notes.extend(messages(sized.iter().map(|(_, entry)| entry)));
+        notes.extend(messages);
     }
     if !skipped.is_empty() {
         notes.push(format!(

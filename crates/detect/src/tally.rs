@@ -111,10 +111,11 @@ impl Entry {
             }
         }
         if let Some(ack) = segment.ack.filter(|_| other.packets > 0) {
-            let bytes = ack.wrapping_sub(other.acked.unwrap_or(ack));
-            if other.acked.is_none() || after(ack, ack.wrapping_sub(bytes)) {
-                other.acks += u64::from(bytes > 0);
-                other.of_messages += u64::from(bytes > 0 && is_of_a_message(segment, bytes, mss));
+            let before = *other.acked.get_or_insert(ack);
+            if after(ack, before) {
+                let message = is_of_a_message(segment, ack.wrapping_sub(before), mss);
+                other.acks += 1;
+                other.of_messages += u64::from(message);
                 other.acked = Some(ack);
             }
         }

@@ -172,22 +172,19 @@ fn wait(child: &mut Child, stop: &AtomicBool) -> std::io::Result<ExitStatus> {
 
 /// What the law did, if a signal ended its process; as an error a signal that the law does not raise.
 fn ended_by(status: ExitStatus, cpu_seconds: u64) -> Option<Result<String, String>> {
-    let signal = Signal::try_from(status.signal()?);
-    Some(Ok(match signal {
-        Ok(Signal::SIGFPE) => "divides by zero, or overflows a division".into(),
+    Some(match Signal::try_from(status.signal()?) {
+        Ok(Signal::SIGFPE) => Ok("divides by zero, or overflows a division".into()),
         Ok(Signal::SIGXCPU) => {
-            format!("takes more than {cpu_seconds} s of CPU time for a run; does it loop?")
+            Ok(format!("takes more than {cpu_seconds} s of CPU time for a run; does it loop?"))
         }
-        Ok(Signal::SIGSEGV | Signal::SIGBUS) => "accesses invalid memory".into(),
-        Ok(Signal::SIGILL | Signal::SIGTRAP) => "has undefined behaviour".into(),
-        Ok(Signal::SIGABRT) => "overflows the stack; does it recurse?".into(),
+        Ok(Signal::SIGSEGV | Signal::SIGBUS) => Ok("accesses invalid memory".into()),
+        Ok(Signal::SIGILL | Signal::SIGTRAP) => Ok("has undefined behaviour".into()),
+        Ok(Signal::SIGABRT) => Ok("overflows the stack; does it recurse?".into()),
         Ok(signal) => {
-            return Some(Err(format!(
-                "its process was killed by {signal}, perhaps for want of memory"
-            )));
+            Err(format!("its process was killed by {signal}, perhaps for want of memory"))
         }
-        Err(_) => return Some(Err("its process was killed by a signal".into())),
-    }))
+        Err(_) => Err("its process was killed by a signal".into()),
+    })
 }
 
 /// The child's part: runs the job of standard input; its result goes to standard output.

@@ -1,6 +1,8 @@
 //! The detector `btlbw` (C-MPBBR's rule) on series of bandwidths, in the place of a law that
 //! publishes them. Each slip of the paper's published code has its test.
 
+use crate::common::detect;
+
 use narrows_laws::raw::{self, Detection};
 use narrows_laws::{Control, Detector, Event, EventKind, Params, State};
 
@@ -35,17 +37,7 @@ impl Paths {
             state: State::Active as u32,
             ..Event::default()
         };
-        // SAFETY: the pointers are valid and exclusive, and `path` is in range.
-        unsafe {
-            let detector = CONTROL.detector.number();
-            raw::narrows_detect(
-                detector,
-                &mut self.conn,
-                &mut *self.detection,
-                path as u32,
-                &event,
-            );
-        }
+        detect(CONTROL.detector, &mut self.conn, &mut self.detection, path, &event);
     }
 
     /// An acknowledgement on each path but the `idle` ones, every 10 ms for `ms`.

@@ -1,6 +1,8 @@
 //! From observations to masks: MPTCP-SBD's filter, the three states of a path, joins, and clocks
 //! that are set back.
 
+use crate::common::detect;
+
 use narrows_laws::raw::{self, Detection, MAX_PATHS, OBSERVATIONS};
 use narrows_laws::{Conn, Control, Event, EventKind, Params, Place, Private, State, flag};
 use narrows_testkit::Random;
@@ -35,17 +37,7 @@ impl Bench {
 
     fn send(&mut self, path: usize, kind: EventKind, now_us: u64) {
         let event = Event { kind: kind as u32, now_us, ..Event::default() };
-        let detector = control().detector.number();
-        // SAFETY: exclusive pointers, and a path in range.
-        unsafe {
-            raw::narrows_detect(
-                detector,
-                &mut self.conn,
-                &mut *self.detection,
-                path as u32,
-                &event,
-            );
-        }
+        detect(control().detector, &mut self.conn, &mut self.detection, path, &event);
     }
 
     /// The last observations before `STAMP`, oldest first: the place of each path.

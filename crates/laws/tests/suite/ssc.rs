@@ -1,5 +1,6 @@
 //! `ssc` against RFC 8382 in floating point, and the mistakes that are known from other code.
 
+use crate::common::detect;
 use crate::reference::ssc as reference;
 
 use narrows_laws::raw::{self, Detection, MAX_PATHS};
@@ -46,17 +47,7 @@ impl Bench {
 
     fn send(&mut self, path: usize, kind: EventKind, event: Event) {
         let event = Event { kind: kind as u32, state: State::Active as u32, ..event };
-        // SAFETY: exclusive pointers, and a path in range.
-        unsafe {
-            let detector = Detector::SSC.number();
-            raw::narrows_detect(
-                detector,
-                &mut self.conn,
-                &mut *self.detection,
-                path as u32,
-                &event,
-            );
-        }
+        detect(Detector::SSC, &mut self.conn, &mut self.detection, path, &event);
     }
 
     /// Delays of interval `number`, µs, evenly over it, each of a packet delivered; then losses.

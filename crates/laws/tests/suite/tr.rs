@@ -1,6 +1,7 @@
 //! The detector `tr` (arXiv:1812.05816): the stream against the paper's batches in floating point,
 //! the paper's slips, and what becomes of the masks.
 
+use crate::common::detect;
 use crate::reference;
 
 use narrows_laws::detect::{Flows, Sample as FlowSample};
@@ -40,13 +41,12 @@ type Sample = (u64, u32);
 
 /// What path 0 publishes of each period of `samples`.
 fn stream(samples: &[Sample]) -> Vec<Line> {
-    let (detector, params) = (Detector::TR.number(), Params::default());
+    let params = Params::default();
     let mut conn = raw::Conn::new(LIA_TR, &params);
     let mut detection = Detection::new(&params);
     let mut lines = Vec::new();
     let mut report = |event: &Event| {
-        // SAFETY: the pointers are valid and exclusive, and path 0 is in range.
-        unsafe { raw::narrows_detect(detector, &mut conn, &mut *detection, 0, event) };
+        detect(Detector::TR, &mut conn, &mut detection, 0, event);
         for record in conn.record[0].iter_mut().filter(|record| record.stamp != 0) {
             let [slope, from, to, points, ..] = record.word;
             lines.push(Line {

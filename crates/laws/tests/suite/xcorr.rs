@@ -1,7 +1,7 @@
 //! The detector `xcorr`: its answers on synthetic queues against the specification in floating
 //! point, and what must not count as a common queue.
 
-use crate::reference;
+use crate::{common, reference};
 
 use std::cmp::Ordering;
 use std::fs;
@@ -891,16 +891,7 @@ fn while_a_path_is_at_a_decision_the_others_go_on_without_it() {
                     delivered: 1,
                     ..Event::default()
                 };
-                // SAFETY: all are there.
-                unsafe {
-                    raw::narrows_detect(
-                        control.detector.number(),
-                        &mut conn,
-                        detection,
-                        path,
-                        &event,
-                    );
-                }
+                common::detect(control.detector, &mut conn, detection, path, &event);
             }
         }
         (detection.observed >> 32, detection.decided >> 32)

@@ -4,7 +4,9 @@
 use narrows_laws::{Control, Params};
 use std::sync::Arc;
 
-use narrows_net::{Limit, LinkConfig, LinkId, MILLISECOND, Nanos, Rate, RouteId, SECOND, Trace};
+use narrows_net::{
+    Limit, LinkConfig, LinkId, Loss, MILLISECOND, Nanos, Rate, RouteId, SECOND, Trace,
+};
 use narrows_sim::{ConnectionConfig, PathConfig, Sim};
 use narrows_traffic::{ConnId, LossDetection, ReceiverAcks, Scheduler, Source, TcpConfig};
 
@@ -128,6 +130,15 @@ pub fn with_outages(name: &str, outages: &[(u64, u64)], packets: u32) -> LinkCon
     let trace = Trace::parse(lines.join("\n").as_bytes(), name).expect("a valid trace");
     let rate = Rate::Trace(Arc::new(trace));
     LinkConfig { limit: Limit::Packets(packets), ..link(name, rate, 10 * MS) }
+}
+
+/// A path of 100 Mbit/s and 50 ms that loses a thousandth at random.
+pub fn lossy(sim: &mut Sim) -> PathConfig {
+    let there = link("there", Rate::Constant(100 * MBIT), 25 * MS);
+    let there = LinkConfig { loss: Loss::Random(0.001), ..there };
+    let there = add(sim, there);
+    let back = add(sim, link("back", Rate::Constant(100 * MBIT), 25 * MS));
+    path(sim, &[there], &[back])
 }
 
 pub const SCHEDULERS: [Scheduler; 6] = [

@@ -103,11 +103,7 @@ fn a_send_buffer_that_grows_with_the_window_is_no_limit() {
 fn a_thousandth_lost_at_random_costs_bbr_nothing_and_reno_nine_tenths() {
     let run = |law: &str| {
         let mut sim = Sim::new(1);
-        let there = link("there", Rate::Constant(100 * MBIT), 25 * MS);
-        let there = LinkConfig { loss: narrows_net::Loss::Random(0.001), ..there };
-        let there = add(&mut sim, there);
-        let back = add(&mut sim, link("back", Rate::Constant(100 * MBIT), 25 * MS));
-        let path = path(&mut sim, &[there], &[back]);
+        let path = lossy(&mut sim);
         let config = ConnectionConfig { control: control(law), ..greedy(vec![path]) };
         let flow = sim.add_connection(config);
         goodput(&mut sim, &[flow], 5 * S, 35 * S)[0]

@@ -43,11 +43,7 @@ fn one_flow_fills_the_link_without_a_loss_in_a_queue_of_one_bdp() {
 #[test]
 fn a_thousandth_lost_at_random_costs_little() {
     let mut sim = Sim::new(1);
-    let there = link("there", Rate::Constant(100 * MBIT), 25 * MS);
-    let there = LinkConfig { loss: narrows_net::Loss::Random(0.001), ..there };
-    let there = add(&mut sim, there);
-    let back = add(&mut sim, link("back", Rate::Constant(100 * MBIT), 25 * MS));
-    let path = path(&mut sim, &[there], &[back]);
+    let path = lossy(&mut sim);
     let one = sim.add_connection(flow("bbr3", vec![path]));
     let mbit = goodput(&mut sim, &[one], 5 * S, 65 * S)[0];
     assert!(mbit > 84.0, "{mbit} of 96 Mbit/s");

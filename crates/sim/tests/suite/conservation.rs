@@ -205,14 +205,7 @@ fn any_connection() -> impl Strategy<Value = Connect> {
     (
         prop::collection::vec(any_way(), 1..5),
         select(vec!["reno", "cubic", "lia", "olia", "balia", "reno+hystart++"]),
-        select(vec![
-            Scheduler::Linux,
-            Scheduler::MinRtt,
-            Scheduler::Mptcp089,
-            Scheduler::Mptcp089Reinject,
-            Scheduler::RoundRobin,
-            Scheduler::Redundant,
-        ]),
+        select(common::SCHEDULERS.to_vec()),
         any_source(),
         any_tcp(),
         (0..S / 2, 0..4 * S),
