@@ -385,6 +385,11 @@ fn cases(asked: &Asked, stop: &AtomicBool) -> Result<Vec<Case>, Error> {
     let mut cases: Vec<Case> = Vec::new();
     let mut seen = HashSet::new();
     for (made, edits) in asked.scenarios {
+        let both = |axis: &&Sweep| edits.set.iter().any(|(field, _)| *field == axis.field);
+        if let Some(axis) = asked.sweeps.iter().find(both) {
+            let message = "is swept, too; expected one of --set and --sweep for a field";
+            return Err(Error::input(format!("--set {}", axis.field), message));
+        }
         for set in &points {
             if stop.load(Ordering::Relaxed) {
                 return Err(narrows_lab::Error::Interrupted.into());

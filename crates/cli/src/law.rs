@@ -49,7 +49,10 @@ fn new(file: &Path) -> Result<(), Error> {
     let text = text.replace(&of(&name), &of(&code(&name)));
     // Never overwrites a file, even one created just now.
     let opened = OpenOptions::new().write(true).create_new(true).open(file);
-    let written = opened.and_then(|mut opened| opened.write_all(text.as_bytes()));
+    let written = opened.and_then(|mut opened| {
+        // Half a law would be in the way of the next try.
+        opened.write_all(text.as_bytes()).inspect_err(|_| drop(std::fs::remove_file(file)))
+    });
     match written {
         Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
             Err(error("already exists and is not overwritten".into()))

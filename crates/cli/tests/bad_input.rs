@@ -58,7 +58,16 @@ fn a_parameter_of_a_law_that_no_flow_runs_is_refused() {
     for command in ["run", "compare"] {
         let line = refused(&[&[command, "cmpbbr/one"], &law[..], &short].concat());
         assert_eq!(line, "--set bbr.share: no flow runs bbr; expected --cc with bbr");
+        let detector = ["--cc", "lia", "--set", "ssc.p_s=0.1"];
+        let line = refused(&[&[command, "cmpbbr/one"], &detector[..], &short].concat());
+        assert_eq!(line, "--set ssc.p_s: no flow runs ssc; expected --cc with ssc");
     }
+    let swept = ["--sweep", "duration=2s,3s", "--set", "duration=1 s"];
+    let line = refused(&[&["compare", "cmpbbr/one", "--cc", "lia"], &swept[..]].concat());
+    assert_eq!(
+        line,
+        "--set duration: is swept, too; expected one of --set and --sweep for a field"
+    );
     // One of several, and a rival.
     let set = ["--set", "bbr.share=han", "--set", "duration=1 s"];
     let others: [&[&str]; 2] = [

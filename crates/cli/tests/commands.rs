@@ -227,10 +227,10 @@ fn a_dry_run_shows_links_flows_and_size() {
 #[test]
 fn phases_are_shown_and_how_right_the_detector_was_in_each() {
     let text = narrows(&["run", "sbd/shifting-30", "--dry-run"]);
-    let phases = "\nphases: the paths under test that meet in one bottleneck\n  \
-                  from 0 s: path1 + path2\n  from 50 s: path1, path2\n";
+    let phases = "\nphases: bottlenecks of the paths under test, + where several meet in one\n  \
+                  from 0 s: path1 + path2\n  from 50 s: path1 | path2\n";
     assert!(text.contains(phases), "{text}");
-    let groups = "\ngroups: the paths under test that meet in one bottleneck\n  path1 + path2\n";
+    let groups = "\ngroups: bottlenecks of the paths under test, + where several meet in one\n  path1 + path2\n";
     assert!(narrows(&["run", "sbd/sb-2", "--dry-run"]).contains(groups));
 
     let text = narrows(&[
@@ -307,8 +307,8 @@ fn a_phase_whose_bottleneck_has_no_rival_warns() {
     assert!(text.contains(rivals), "{text}");
     fs::write(&file, text.replace(rivals, "")).unwrap();
     let text = narrows(&["run", file.to_str().unwrap(), "--dry-run"]);
-    let warning = "from 0 s on the bottleneck of path1, path2 is bottleneck3, where no rival is: \
-                   the ratio has no TCP to compare with there";
+    let warning = "from 0 s on the bottleneck of path path1, path2 is link bottleneck3, which no rival \
+                   crosses: the ratio compares with nothing there";
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains(&format!(" warning: {warning}")), "{text}");
     assert!(!text.contains("from 50 s on"), "{text}");
@@ -316,6 +316,18 @@ fn a_phase_whose_bottleneck_has_no_rival_warns() {
     let output = Command::new(env!("CARGO_BIN_EXE_narrows")).args(run).output().unwrap();
     let warned = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(warned, format!("narrows: sbd/shifting-30: {warning}\n"));
+}
+
+#[test]
+fn a_group_without_a_link_in_common_warns() {
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("mine.toml");
+    let apart = narrows(&["show", "sbd/nsb-2", "--resolved"]);
+    let groups = apart.lines().find(|line| line.starts_with("groups = ")).unwrap();
+    fs::write(&file, apart.replace(groups, "groups = [[\"path1\", \"path2\"]]")).unwrap();
+    let text = narrows(&["run", file.to_str().unwrap(), "--dry-run"]);
+    let warning = "warning: the group of path1, path2 has no link in common";
+    assert!(text.contains(warning), "{text}");
 }
 
 #[test]

@@ -277,11 +277,22 @@ impl Pins {
         make_folder(Path::new(FOLDER), undo)?;
         for (shared, map) in loaded.shared() {
             let pin = Path::new(BPFFS).join(shared);
-            if !pin.exists() {
-                let mut map = MapHandle::try_from(&map).map_err(failed("pin a map of"))?;
-                map.pin(&pin).map_err(failed("pin a map of"))?;
-                undo.push(move || drop(fs::remove_file(&pin)));
+            let mut map = MapHandle::try_from(&map).map_err(failed("pin a map of"))?;
+            let id = |map: &MapHandle| map.info().map(|info| info.info.id).ok();
+            let mut older = MapHandle::from_pinned_path(&pin).ok();
+            if older.as_ref().is_some_and(|older| id(older) == id(&map)) {
+                continue;
             }
+            // Of a build with another layout: nothing is in it, or it would not have been passed over.
+            if older.is_some() {
+                fs::remove_file(&pin).map_err(Error::io(&pin, "remove"))?;
+            }
+            let pinned = map.pin(&pin).map_err(failed("pin a map of"));
+            undo.push(move || {
+                let _ = fs::remove_file(&pin);
+                older.as_mut().map(|older| older.pin(&pin));
+            });
+            pinned?;
         }
         let prefix = if change == Change::Replaced { NEW } else { "" };
         let folder = Path::new(FOLDER).join(format!("{prefix}{name}"));

@@ -28,9 +28,9 @@ const USER: u32 = 30_001;
 struct Hoard(Child);
 
 impl Hoard {
-    fn start(how: &str, control: &str, namespaces: usize) -> Hoard {
+    fn start(how: &str, control: &str, user: u32, namespaces: usize) -> Hoard {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/users/hoard.py");
-        let (user, namespaces) = (USER.to_string(), namespaces.to_string());
+        let (user, namespaces) = (user.to_string(), namespaces.to_string());
         let mut python = Command::new("python3");
         python.args([script, how, control, &user, &namespaces]);
         let hoard = python.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
@@ -58,7 +58,7 @@ fn of_user(user: u32) -> Vec<Connection> {
 fn in_use(law: &Registered, user: u32) -> [u32; 2] {
     let map = law.loaded().object().maps().find(|map| map.name() == USERS).unwrap();
     let map = MapHandle::try_from(&map).unwrap();
-    [user, USERS_ALL].map(|index| {
+    [if user < 65536 { user } else { 65536 + user / 65536 }, USERS_ALL].map(|index| {
         let value = map.lookup(&index.to_ne_bytes(), MapFlags::ANY).unwrap().unwrap();
         u32::from_ne_bytes(value[..4].try_into().unwrap())
     })
@@ -77,25 +77,25 @@ fn others_notice_nothing(net: &Net, law: &Registered) {
 
 /// `namespaces` with a connection, both of whose ends are in it, and room for as many entries as
 /// they would take.
-fn gets_his_part(how: &str, namespaces: usize) {
+fn gets_his_part(how: &str, user: u32, namespaces: usize) {
     let room = 2 * namespaces as u32;
     let law = Registered::with_room(LAW, [room, 1]).unwrap();
     let net = Net::new(&[50, 50]);
     net.set_default(law.name());
     {
-        let _hoard = Hoard::start(how, law.name(), namespaces);
+        let _hoard = Hoard::start(how, law.name(), user, namespaces);
         // A quarter of the free ones: a fifth of all.
-        assert_eq!(of_user(USER).len() as u32, room / 5, "{}", counted(&law));
-        assert_eq!(in_use(&law, USER), [room / 5; 2]);
+        assert_eq!(of_user(user).len() as u32, room / 5, "{}", counted(&law));
+        assert_eq!(in_use(&law, user), [room / 5; 2]);
         assert_eq!(counter(&law, "fallback_user"), u64::from(room - room / 5));
         others_notice_nothing(&net, &law);
         assert_eq!(counter(&law, "fallback_user"), u64::from(room - room / 5));
     }
-    wait_until(30, || match in_use(&law, USER) {
+    wait_until(30, || match in_use(&law, user) {
         [0, 0] => Ok(()),
         [his, all] => Err(format!("in use: {his} of {all}")),
     });
-    assert!(of_user(USER).is_empty());
+    assert!(of_user(user).is_empty());
     assert_eq!(counter(&law, "fallback_full"), 0);
     println!("  {}", counted(&law));
 }
@@ -103,13 +103,20 @@ fn gets_his_part(how: &str, namespaces: usize) {
 #[test]
 fn a_thousand_namespaces_get_a_user_no_more_than_one() {
     let Some(_alone) = Alone::with("a thousand namespaces", &["python3"]) else { return };
-    gets_his_part("own", 1000);
+    gets_his_part("own", USER, 1000);
 }
 
 #[test]
 fn subuids_in_nested_namespaces_are_their_users() {
     let Some(_alone) = Alone::with("subuids", &["python3"]) else { return };
-    gets_his_part("subuids", 100);
+    gets_his_part("subuids", USER, 100);
+}
+
+/// As of containers, whose engine is root's: of a uid above 65,535, which is nobody else's part.
+#[test]
+fn namespaces_that_root_made_are_those_of_who_is_mapped_into_them() {
+    let Some(_alone) = Alone::with("namespaces of root's", &["python3"]) else { return };
+    gets_his_part("rooted", 131_072 + USER, 100);
 }
 
 /// Plain TCP inside `host`, both of its ends running `control`.

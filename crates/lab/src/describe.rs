@@ -44,7 +44,10 @@ pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>
         let paths = &scenario.flows[test].paths;
         let several = scenario.phases.len() > 1;
         let of = if several { "phases" } else { "groups" };
-        let _ = writeln!(text, "\n{of}: the paths under test that meet in one bottleneck");
+        let _ = writeln!(
+            text,
+            "\n{of}: bottlenecks of the paths under test, + where several meet in one"
+        );
         for Phase { start, groups } in &scenario.phases {
             let group = |group: &Vec<usize>| {
                 group.iter().map(|&path| paths[path].name.as_str()).collect::<Vec<_>>().join(" + ")
@@ -52,7 +55,7 @@ pub fn describe(scenario: &Scenario, host: &dyn Host, control: Option<Algorithm>
             let groups: Vec<String> = groups.iter().map(group).collect();
             let start = *start as f64 / SECOND as f64;
             let from = if several { format!("from {start} s: ") } else { String::new() };
-            text.push_str(&fold(&format!("  {from}{}", groups.join(", ")), 4));
+            text.push_str(&fold(&format!("  {from}{}", groups.join(" | ")), 4));
         }
     }
     for warning in scenario.warnings() {

@@ -166,7 +166,8 @@ metrics! {
             ratio_to_tcp: Option<f64>, "1",
                 "goodput over the sum of the rival TCPs' at the bottlenecks it crosses",
                 column(0, "ratio", Interval(2)), |of| of.ratio();
-            jain: f64, "1", "fairness between it and the rival at each bottleneck, 1 is equal",
+            jain: f64, "1",
+                "fairness between it and the rival at each bottleneck, without rivals of all listed flows; 1 is equal",
                 column(4, "Jain", Number(2)), |of| of.run.jain();
             ratio_to_best: Option<f64>, "1",
                 "goodput over the mean of the greedy TCPs' at the bottleneck where that is highest",
@@ -215,7 +216,7 @@ metrics! {
             messages: Option<u64>, "messages", "messages written",
                 None, |of| of.messages();
             undelivered_messages: Option<u64>, "messages",
-                "those of them given up, as the send buffer was full, or under way at the end",
+                "messages given up, as the send buffer was full, or under way at the end",
                 column(11, "undelivered", Number(0)), |of| of.undelivered();
         }
     }
@@ -275,7 +276,7 @@ metrics! {
             messages: Option<u64>, "messages", "messages written",
                 None, |of| of.messages();
             undelivered_messages: Option<u64>, "messages",
-                "those of them given up, as the send buffer was full, or under way at the end",
+                "messages given up, as the send buffer was full, or under way at the end",
                 None, |of| of.undelivered();
         }
         parts {

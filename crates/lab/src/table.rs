@@ -9,12 +9,14 @@ use crate::compare::{PassiveRow, Row};
 use crate::detection::PhaseDetection;
 use crate::host_id::HostId;
 use crate::metrics::{
-    CONNECTION, Form, LINK, LinkSummary, Metric, PASSIVE, PATH, PassiveSummary, TEST, TestSummary,
+    CONNECTION, ConnectionSummary, Form, LINK, LinkSummary, Metric, PASSIVE, PATH, PassiveSummary,
+    TEST, TestSummary,
 };
 use crate::plan::{Case, Point};
 use crate::scenario::{Bound, Published, Scenario};
 use crate::summary::{Fitness, Summary};
 use narrows_stats::Spread;
+use narrows_traffic::Source;
 
 /// Columns of a table at most, so that it fits a terminal.
 const WIDTH: usize = 80;
@@ -457,10 +459,57 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
         text = text + "\n" + &more.render(&[]);
     }
     let _ = writeln!(text, "\nJain's index {:.3}", summary.fairness.jain);
+    text = text + &file_lines(scenario, summary) + &message_lines(summary);
     if let Some(fitness) = &summary.fitness {
         let _ = writeln!(text, "{}", show_fitness(fitness));
     }
     text
+}
+
+/// When files were received, of flows that are no background.
+fn file_lines(scenario: &Scenario, summary: &Summary) -> String {
+    let flows = scenario.flows.iter().zip(&summary.connections);
+    let files: Vec<_> = flows
+        .filter(|(flow, _)| !flow.background && matches!(flow.source, Source::File { .. }))
+        .map(|(flow, connection)| (&flow.name, connection.completion_s))
+        .collect();
+    match &files[..] {
+        [] => String::new(),
+        [(name, Some(after))] => format!("{name}: file received after {after:.3} s\n"),
+        [(name, None)] => format!("{name}: file not received\n"),
+        all => {
+            let mut after: Vec<f64> = all.iter().filter_map(|(_, after)| *after).collect();
+            after.sort_by(f64::total_cmp);
+            let times = match (after.first(), after.last()) {
+                (Some(first), Some(last)) => format!(", after {first:.3} to {last:.3} s"),
+                _ => String::new(),
+            };
+            format!("{} of {} files received{times}\n", after.len(), all.len())
+        }
+    }
+}
+
+/// How long messages took, a line for each connection with some.
+fn message_lines(summary: &Summary) -> String {
+    let line = |connection: &ConnectionSummary| {
+        let quantiles = [
+            ("median", connection.p50_message_ms),
+            ("95 %", connection.p95_message_ms),
+            ("99 %", connection.p99_message_ms),
+        ];
+        let shown = quantiles.map(|(of, ms)| match ms {
+            Some(ms) => format!("{of} {ms:.0} ms"),
+            None => format!("{of} not delivered"),
+        });
+        Some(format!(
+            "{}: {} messages, {}; {} undelivered\n",
+            connection.name,
+            connection.messages?,
+            shown.join(", "),
+            connection.undelivered_messages.unwrap_or_default(),
+        ))
+    };
+    summary.connections.iter().filter_map(line).collect()
 }
 
 /// Lines of a table, and what its columns mean.

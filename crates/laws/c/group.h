@@ -488,17 +488,17 @@ NR_NOINLINE nr_u64 nr_group_best(const struct nr_conn *c, nr_u32 set)
  */
 NR_NOINLINE nr_u64 nr_group_part(const struct nr_conn *c, nr_u32 group, nr_u32 set, nr_u32 power)
 {
-	struct nr_fx one = nr_fx(1), best, own, weighted, all, part;
+	struct nr_fx one = nr_fx(1), best, own, all, part;
 
 	if (!c || group == set)
 		return nr_fx_word(one);
 	best = nr_fx_of(nr_group_best(c, set));
-	weighted = nr_fx_of(nr_group_sum(c, group, NR_GROUP_WEIGHTED));
-	best = nr_fx_less(best, weighted) ? weighted : best;
+	own = nr_fx_of(nr_group_sum(c, group, NR_GROUP_WEIGHTED));
+	best = nr_fx_less(best, own) ? own : best;
 	own = nr_fx_of(nr_group_sum(c, group, NR_GROUP_RATE));
 	all = nr_fx_of(nr_group_sum(c, set, NR_GROUP_RATE));
-	part = nr_fx_div(own, all);
-	part = nr_fx_div(nr_fx_mul(nr_fx_mul(part, part), best), weighted);
+	part = nr_fx_mul(own, nr_fx(nr_group_rtt(c, group)));
+	part = nr_fx_div(nr_fx_mul(part, best), nr_fx_mul(all, all));
 	part = nr_fx_less(one, part) ? one : part;
 	all = nr_fx_of(nr_group_sum(c, set, NR_GROUP_WEIGHTED));
 	best = nr_fx_div(best, all);

@@ -41,6 +41,8 @@ NR_INLINE void nr_set_cwnd(struct nr_conn *c, nr_u32 i, struct nr_private *p, nr
 
 NR_INLINE void nr_set_ssthresh(struct nr_conn *c, nr_u32 i, struct nr_private *p, nr_u32 ssthresh)
 {
+	if (ssthresh < 1)
+		ssthresh = 1;
 	if (ssthresh > NR_SSTHRESH_MAX)
 		ssthresh = NR_SSTHRESH_MAX;
 	p->ssthresh = ssthresh;

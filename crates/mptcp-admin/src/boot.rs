@@ -9,7 +9,8 @@
 use narrows_kernel::Error;
 use narrows_laws::Control;
 use narrows_laws::catalogue::control_of_kernel_name;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -161,7 +162,11 @@ impl Boot {
             make_parent(&path)?;
             // Whole or not at all, whenever the power goes.
             let new = PathBuf::from(format!("{}.new", path.display()));
-            fs::write(&new, text).map_err(Error::io(&new, "write"))?;
+            let written = File::create(&new).and_then(|mut file| {
+                file.write_all(text.as_bytes())?;
+                file.sync_all()
+            });
+            written.map_err(Error::io(&new, "write"))?;
             fs::rename(&new, &path).map_err(Error::io(&path, "write"))?;
         }
         if wanted.symlink_metadata().is_err() {

@@ -104,7 +104,9 @@ impl LinkConfig {
     /// What is wrong with the features that only some links have, or with two of them together.
     fn fault(&self) -> Option<&'static str> {
         let plain = self.discipline == Discipline::DropTail;
-        let policer = |p: Policer| p.rate == 0 || p.rate > MAX_RATE || p.burst < self.mtu.into();
+        let policed = |wrong: fn(Policer, u64) -> bool| {
+            self.policer.is_some_and(|policer| wrong(policer, self.mtu.into()))
+        };
         let reorder = |r: Reorder| !(0.0..=1.0).contains(&r.share) || r.delay > MAX_DELAY;
         if plain && self.ecn {
             Some("a droptail queue does not mark, ECN needs another discipline")
@@ -114,8 +116,10 @@ impl LinkConfig {
             Some("at an infinite rate there is no queue to manage")
         } else if self.wifi.is_some() && !matches!(self.rate, Rate::Constant(_)) {
             Some("Wi-Fi needs a constant rate, that of the radio")
-        } else if self.policer.is_some_and(policer) {
-            Some("a policer's rate must be in 1..=10^15 bit/s and its burst at least the MTU")
+        } else if policed(|policer, _| policer.rate == 0 || policer.rate > MAX_RATE) {
+            Some("a policer's rate must be above 0 and at most 1 Pbit/s")
+        } else if policed(|policer, mtu| policer.burst < mtu) {
+            Some("a policer's burst must be at least the MTU")
         } else if self.reorder.is_some_and(reorder) {
             Some("reordering needs a share in 0..=1 and a delay of at most one hour")
         } else {

@@ -99,6 +99,11 @@ impl Namespace {
     pub fn run<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         let Some(path) = &self.path else { return Ok(work()) };
         let file = File::open(path)?;
+        // The path may be that of another one by now: a name or a process's number given again.
+        if file.metadata()?.ino() != u64::from(self.inum) {
+            let gone = format!("{} is another namespace now", path.display());
+            return Err(io::Error::new(io::ErrorKind::NotFound, gone));
+        }
         let inside = move || {
             setns(file, CloneFlags::CLONE_NEWNET)?;
             Ok(work())

@@ -25,10 +25,10 @@ pub struct DetectArgs {
     #[arg(short, long, value_name = "IFACE", conflicts_with_all = ["file", "losses", "plot", "report"])]
     pub interface: Option<String>,
     /// With --interface: packets to capture, in tcpdump's language
-    #[arg(long, value_name = "FILTER", default_value = "tcp", requires = "interface")]
+    #[arg(long, value_name = "FILTER", default_value = "tcp", conflicts_with = "file")]
     pub filter: String,
     /// With --interface: end after so many seconds, such as 60 or 60s; else Ctrl-C ends
-    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds, requires = "interface")]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds, conflicts_with = "file")]
     pub seconds: Option<u64>,
     /// Detectors of shared bottlenecks, separated by commas, or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = narrows_detect::DEFAULT)]

@@ -1,12 +1,13 @@
 //! `narrows kernel export`.
 
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, ErrorKind, Write};
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use narrows_mptcp_admin::status::{Status, export};
 use nix::fcntl::{Flock, FlockArg};
+use nix::libc;
 
 use crate::args::kernel::ExportArgs;
 use crate::error::Error;
@@ -15,6 +16,10 @@ use crate::print;
 /// The file that node_exporter reads, and the one that becomes it. It reads `*.prom` only.
 const FILE: &str = "narrows.prom";
 const NEW: &str = ".narrows.prom.new";
+/// More than a status has.
+const MAX_BYTES: u64 = 64 << 20;
+/// Held by the command that writes.
+const LOCK: &str = "/run/narrows-export.lock";
 
 /// Prints the status for Prometheus, or writes it into a folder and prints what rose.
 pub fn export(args: &ExportArgs) -> Result<(), Error> {
@@ -24,19 +29,34 @@ pub fn export(args: &ExportArgs) -> Result<(), Error> {
     let Some(folder) = &args.textfile else { return print(&Status::look().prometheus()) };
     let failed =
         |error| Error::input(folder.join(FILE).display(), format!("cannot write: {error}"));
-    // Of two commands, one after the other.
-    let lock = File::open(folder).map_err(failed)?;
+    // Of two commands, one after the other. Others may open the folder, and hold a lock of it.
+    let mut lock = OpenOptions::new();
+    lock.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let lock =
+        lock.open(LOCK).map_err(|error| Error::input(LOCK, format!("cannot open: {error}")))?;
     let _lock = Flock::lock(lock, FlockArg::LockExclusive)
         .map_err(|(_, errno)| failed(io::Error::from(errno)))?;
     let text = Status::look().prometheus();
-    let before = match fs::read_to_string(folder.join(FILE)) {
-        Ok(before) => Some(before),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(failed(error)),
-    };
+    let before = before(&folder.join(FILE)).map_err(failed)?;
     replace(folder, &text).map_err(failed)?;
     let rises = before.map(|before| export::rises(&before, &text)).unwrap_or_default();
     print(&rises.iter().map(|rise| format!("{rise}\n")).collect::<String>())
+}
+
+/// What was written last. The folder's owner may have laid something else there.
+fn before(path: &Path) -> io::Result<Option<String>> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let file = match OpenOptions::new().read(true).custom_flags(flags).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES).read_to_string(&mut text)?;
+    Ok(Some(text))
 }
 
 /// The whole file or the one before, whenever it is read and whatever ends this process.

@@ -4,6 +4,7 @@
 use super::host::{Host, refused};
 use super::metrics::parse;
 use narrows_kernel::state::COUNTERS;
+use nix::fcntl::{Flock, FlockArg};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
@@ -206,6 +207,16 @@ fn figures_for_prometheus_are_true_and_the_file_is_whole() {
                 connections was full\n";
     assert_eq!(host.does(&export), rose);
     assert_eq!(host.does(&export), "", "once");
+    // What the folder's owner may lay there is not read, and who holds a lock of it stops nothing.
+    for laid in ["ln -s /dev/zero", "mkfifo"] {
+        host.sh(&format!("rm {path}/narrows.prom; {laid} {path}/narrows.prom"));
+        let line = host.refuses(&export);
+        assert!(line.starts_with(&format!("{path}/narrows.prom: cannot write: ")), "{line}");
+    }
+    host.sh(&format!("rm {path}/narrows.prom"));
+    let held = std::fs::File::open(folder.path()).unwrap();
+    let _held = Flock::lock(held, FlockArg::LockShared).unwrap();
+    assert_eq!(host.does(&export), "");
     let line = host.refuses(&["export", "--textfile", "/none"]);
     assert!(line.starts_with("/none/narrows.prom: cannot write: No such file"), "{line}");
 }

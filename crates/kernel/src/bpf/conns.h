@@ -23,7 +23,7 @@ struct {
 /* What each user has, and all together. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, NR_USERS_MAX + 1);
+	__uint(max_entries, NR_USERS_MAX);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 	__type(key, nr_u32);
 	__type(value, struct nr_used);
@@ -68,7 +68,7 @@ static __always_inline nr_u32 *nr_used(nr_u32 index, nr_u32 offset)
 /* May this user have one more of what a map has room for `max` of? */
 static __always_inline bool nr_user_may_add(nr_u32 user, nr_u32 offset, nr_u32 max)
 {
-	nr_u32 *used = nr_used(user % NR_USERS_MAX, offset);
+	nr_u32 *used = nr_used(NR_USER_PLACE(user), offset);
 	nr_u32 *all = nr_used(NR_USERS_ALL, offset);
 	nr_u32 taken;
 
@@ -87,7 +87,7 @@ static __always_inline void nr_count(nr_u32 *count, nr_s32 more)
 
 static __always_inline void nr_user_counts(nr_u32 user, nr_u32 offset, nr_s32 more)
 {
-	nr_u32 *used = nr_used(user % NR_USERS_MAX, offset);
+	nr_u32 *used = nr_used(NR_USER_PLACE(user), offset);
 	nr_u32 *all = nr_used(NR_USERS_ALL, offset);
 
 	if (!used || !all)

@@ -423,18 +423,21 @@ static __always_inline void identify(struct sock *sk, struct nr_entry *e, nr_u32
  * Who pays for the entry of an MPTCP socket, given by its address, as a uid of the initial user
  * namespace: the owner of the socket; in a network namespace of another user namespace, the owner
  * of that, and if it is nested, of the outermost one. So whoever makes namespaces has no more in
- * all of them than he is given once.
+ * all of them than he is given once. But root makes them for others, as a container's engine does:
+ * there it is the owner of the socket again, as he is mapped.
  */
 NR_NOINLINE int nr_user(nr_u64 msk)
 {
 	struct sock *sk = (void *)msk;
 	struct user_namespace *ns = BPF_CORE_READ(sk, __sk_common.skc_net.net, user_ns);
+	nr_u32 owner;
 
 	if (!BPF_CORE_READ(ns, level))
 		return BPF_CORE_READ(sk, sk_uid.val);
 	for (nr_u32 n = 0; n < USER_NS_LEVELS && BPF_CORE_READ(ns, level) > 1; n++)
 		ns = BPF_CORE_READ(ns, parent);
-	return BPF_CORE_READ(ns, owner.val);
+	owner = BPF_CORE_READ(ns, owner.val);
+	return owner ? owner : BPF_CORE_READ(sk, sk_uid.val);
 }
 
 /*
@@ -639,7 +642,7 @@ static __always_inline void fallback(struct sock *sk, nr_u32 acked)
 		acked = tcp_slow_start(tp, acked);
 	acks = couples() ? nr_fallback_acks(tp->snd_cwnd) : tp->snd_cwnd;
 	if (acked)
-		tcp_cong_avoid_ai(tp, acks, acked);
+		tcp_cong_avoid_ai(tp, acks ? acks : 1, acked); /* it divides */
 	leave_cwnd(sk, tp->snd_cwnd);
 }
 

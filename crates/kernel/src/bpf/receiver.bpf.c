@@ -101,7 +101,7 @@ struct {
 /* How many of nr_receivers each user has, and all; by index as nr_users. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, NR_USERS_MAX + 1);
+	__uint(max_entries, NR_USERS_MAX);
 	__type(key, nr_u32);
 	__type(value, nr_u32);
 } nr_receiver_use SEC(".maps");
@@ -141,17 +141,17 @@ static __always_inline nr_u32 *used_by(nr_u32 index)
 
 static __always_inline void add(nr_u32 user, nr_s32 more)
 {
-	nr_u32 *used = used_by(user % NR_USERS_MAX), *all = used_by(NR_USERS_ALL);
+	nr_u32 *used = used_by(NR_USER_PLACE(user)), *all = used_by(NR_USERS_ALL);
 
 	if (!used || !all)
 		return;
-	__sync_fetch_and_add(used, more);
-	__sync_fetch_and_add(all, more);
+	nr_count(used, more);
+	nr_count(all, more);
 }
 
 static __always_inline bool may_add(nr_u32 user)
 {
-	nr_u32 *used = used_by(user % NR_USERS_MAX), *all = used_by(NR_USERS_ALL), taken;
+	nr_u32 *used = used_by(NR_USER_PLACE(user)), *all = used_by(NR_USERS_ALL), taken;
 
 	if (!used || !all)
 		return false;

@@ -58,11 +58,13 @@
 #define NR_DETECTIONS_MAX 32768
 
 /*
- * Users whose entries are counted apart: those with the same uid modulo this count as one. All uids
- * of 16 bits are apart.
+ * Users whose entries are counted apart: uids of 16 bits, and of the others each block of 65,536,
+ * as subordinate uids and containers are given.
  */
-#define NR_USERS_MAX 65536
-#define NR_USERS_ALL NR_USERS_MAX /* index of what all users have */
+#define NR_USER_BLOCK 65536
+#define NR_USERS_MAX (2 * NR_USER_BLOCK)
+#define NR_USERS_ALL NR_USER_BLOCK /* index of what all users have */
+#define NR_USER_PLACE(uid) ((uid) < NR_USER_BLOCK ? (uid) : NR_USER_BLOCK + (uid) / NR_USER_BLOCK)
 
 /* What a user has: entries of nr_conns and of nr_detections. */
 struct nr_used {

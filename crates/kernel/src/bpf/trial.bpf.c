@@ -218,8 +218,12 @@ static __always_inline void add(struct nr_outcome *o, const struct tcp_sock *tp,
 
 	BPF_CORE_READ_INTO(&stat, more, chrono_stat);
 	busy = (nr_u64)stat[0] + stat[1] + stat[2];
-	if (kind)
-		busy += (nr_u32)bpf_jiffies64() - BPF_CORE_READ(more, chrono_start);
+	if (kind) {
+		/* Another CPU may begin it anew in between. */
+		nr_s32 more_busy = (nr_u32)bpf_jiffies64() - BPF_CORE_READ(more, chrono_start);
+
+		busy += more_busy > 0 ? more_busy : 0;
+	}
 	busy = busy * jiffy_us / 1000;
 	/* Subflows are busy at the same time: that of the one that was longest. */
 	if (busy > o->busy_ms)

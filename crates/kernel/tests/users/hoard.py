@@ -2,9 +2,10 @@
 
     hoard.py HOW CONTROL USER NAMESPACES
 
-HOW is `own`: each namespace is made by the user himself; or `subuids`: by turns in a user namespace
-where he is root, but the socket is another of his uids', and by such another uid as the root of a
-nested one. The line `ready` says that all are open; they end with standard input.
+HOW is `own`: each namespace is made by the user himself; `rooted`: by root, who maps the user to its
+root; or `subuids`: by turns in a user namespace where he is root, but the socket is another of his
+uids', and by such another uid as the root of a nested one. The line `ready` says that all are open;
+they end with standard input.
 """
 
 import ctypes
@@ -54,11 +55,11 @@ def become(user: int) -> None:
     os.setresuid(user, user, user)
 
 
-def mapped(user: int) -> None:
-    """Enters a user namespace where the user is root and has more uids, which root grants."""
+def mapped(user: int, maker: int) -> None:
+    """Enters a user namespace of the maker's where the user is root and has more uids, which root grants."""
     made, granted = os.pipe(), os.pipe()
     if not (child := os.fork()):
-        become(user)
+        become(maker)
         unshare(CLONE_NEWUSER)
         os.write(made[1], b"!")
         os.read(granted[0], 1)
@@ -78,8 +79,13 @@ def hoard(how: str, control: bytes, user: int, n: int) -> list[socket.socket]:
         become(user)
         unshare(CLONE_NEWUSER | CLONE_NEWNET)
         loopback_up()
+    elif how == "rooted":
+        mapped(user, 0)
+        os.setresuid(0, 0, 0)
+        unshare(CLONE_NEWNET)
+        loopback_up()
     else:
-        mapped(user)
+        mapped(user, user)
         if n % 2:
             unshare(CLONE_NEWNET)
             loopback_up()

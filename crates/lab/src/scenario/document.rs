@@ -116,10 +116,11 @@ impl Document {
         let file = serde_path_to_error::deserialize(deserializer).map_err(|error| {
             let field = error.path().to_string();
             let message = toml_words(error.inner().message());
-            let message = match field.contains('.') && field != "." {
+            let of_file = !field.contains('.') || field == ".";
+            let message = match of_file && message.starts_with("unknown field") {
                 // Laws and detectors bring tables of their own.
-                false => with_hint(&message, &narrows_laws::params::groups()),
-                true => with_hint(&message, &[]),
+                true => with_hint(&message, &narrows_laws::params::groups()),
+                false => with_hint(&message, &[]),
             };
             let position = error.inner().span().map_or(0, |span| span.start);
             // Of a table that does not fit together, a change in it is the cause.

@@ -106,7 +106,7 @@ impl Kinds for Generator {
     const NAMES: &[&str] = &["disjoint", "dumbbell", "series", "parking-lot", "mesh", "fat-tree"];
 }
 
-/// What the links and routes of a [`Generator`] have in common.
+/// What the links and routes of a generator have in common.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bottlenecks {
@@ -281,13 +281,13 @@ pub struct Link {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
-    /// Links of the data, in order. Example: `["bottleneck1"]`.
+    /// Links of the data, in order. Needed, unless a generator makes the route. Example: `["bottleneck1"]`.
     pub links: Option<Vec<String>>,
     /// Links of the acknowledgements.
     #[serde(default)]
     pub back: Vec<String>,
     /// Base RTT: what the links do not delay is split between the sender's access and the return
-    /// path.
+    /// path. Needed, unless a generator makes the route.
     pub rtt: Option<Time>,
     /// A middlebox on it removes the options of MPTCP.
     #[serde(default)]

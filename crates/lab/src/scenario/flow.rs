@@ -366,7 +366,10 @@ fn route_path(
         return Err(Fault::new(["routes", name, "links"], "expected at least one link"));
     }
     let Some(rtt) = route.rtt else {
-        return Err(Fault::new(["routes", name], "missing field \"rtt\""));
+        return Err(Fault::new(
+            ["routes", name],
+            "missing field \"rtt\"; expected a time such as \"20 ms\"",
+        ));
     };
     let (over, back) = (indices("links", over)?, indices("back", &route.back)?);
     let path = path(name, over, back, rtt.0, links, file.jitter.0)

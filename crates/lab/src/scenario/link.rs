@@ -12,7 +12,7 @@ use super::trace::{self, TraceFormat};
 use super::{Fault, Link, file};
 use crate::units::{BitRate, Bytes, MAX_BYTES, MAX_TIME, Queue, Share, Time};
 
-/// Losses in bursts, where plain loss is a [`Share`].
+/// Losses in bursts, where plain loss is a share.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bursts {

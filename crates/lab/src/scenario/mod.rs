@@ -29,7 +29,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use narrows_laws::catalogue::Unknown;
-use narrows_laws::{Control, Law, Params};
+use narrows_laws::{Control, Detector, Law, Params};
 use narrows_net::{LinkConfig, Nanos, Rate};
 use narrows_sim::PassiveDetector;
 use narrows_traffic::{PathManager, Scheduler, Signal, Source, TcpConfig};
@@ -359,8 +359,8 @@ impl Scenario {
         })
     }
 
-    /// Does a flow run each law that the command line sets a parameter of, under one of `controls` if
-    /// there are any?
+    /// Does a flow run each law and detector that the command line sets a parameter of, under one of
+    /// `controls` if there are any? Passive detectors count.
     ///
     /// # Errors
     /// None does.
@@ -368,20 +368,44 @@ impl Scenario {
         let tested = self.test.filter(|_| !controls.is_empty());
         let flows = self.flows.iter().enumerate().filter(|(flow, _)| Some(*flow) != tested);
         let others = flows.filter_map(|(_, flow)| flow.control);
-        let laws: Vec<_> = others
-            .chain(controls.iter().copied())
-            .filter_map(Algorithm::ours)
-            .map(|c| c.law)
-            .collect();
+        let run: Vec<Control> =
+            others.chain(controls.iter().copied()).filter_map(Algorithm::ours).collect();
         for field in self.settings.keys() {
             let Some((name, _)) = field.split_once('.') else { continue };
-            let Ok(Control { law, .. }) = name.parse() else { continue };
-            if !laws.contains(&law) {
+            let runs = match name.parse::<Control>() {
+                Ok(Control { law, .. }) => run.iter().any(|control| control.law == law),
+                Err(_) => {
+                    let Some(detector) = Detector::all().find(|known| known.name() == name) else {
+                        continue;
+                    };
+                    run.iter().any(|control| control.detector == detector)
+                        || self.passive.iter().any(|passive| passive.detector == detector)
+                }
+            };
+            if !runs {
                 let message = format!("no flow runs {name}; expected --cc with {name}");
                 return Err(Error::input(format!("--set {field}"), message));
             }
         }
         Ok(())
+    }
+
+    /// Groups of paths that cross no common link, on the way there or back: a line each.
+    fn groups_without_link(&self) -> Vec<String> {
+        let Some(test) = self.test else { return Vec::new() };
+        let paths = &self.flows[test].paths;
+        let mut warnings = Vec::new();
+        for group in self.phases.iter().flat_map(|phase| &phase.groups) {
+            let all = |path: usize| paths[path].links.iter().chain(&paths[path].back);
+            let common =
+                all(group[0]).any(|link| group.iter().all(|&path| all(path).any(|l| l == link)));
+            let names: Vec<&str> = group.iter().map(|&path| paths[path].name.as_str()).collect();
+            let line = format!("the group of {} has no link in common", names.join(", "));
+            if !common && !warnings.contains(&line) {
+                warnings.push(line);
+            }
+        }
+        warnings
     }
 
     /// What is most likely not meant: traces with a mean that no network has; phases in which paths meet
@@ -399,6 +423,7 @@ impl Scenario {
         });
         let mut warnings: Vec<String> = of_traces.collect();
         warnings.extend(self.left_out());
+        warnings.extend(self.groups_without_link());
         let Some(test) = self.test.filter(|_| !self.rivals.is_empty()) else { return warnings };
         let paths = &self.flows[test].paths;
         let mut warned: Vec<&Vec<usize>> = Vec::new();
@@ -418,8 +443,8 @@ impl Scenario {
                         of.iter().map(|&one| name(one)).collect::<Vec<_>>().join(", ")
                     };
                     warnings.push(format!(
-                        "from {} s on the bottleneck of {} is {}, where no rival is: the ratio has no TCP \
-                         to compare with there",
+                        "from {} s on the bottleneck of path {} is link {}, which no rival crosses: the \
+                         ratio compares with nothing there",
                         *start as f64 / 1e9,
                         names(group, &|path| paths[path].name.clone()),
                         names(&links, &|link| self.links[link].config.name.clone()),

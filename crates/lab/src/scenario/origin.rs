@@ -19,7 +19,9 @@ impl Origin {
     /// What the command line names: a file, or a shipped scenario.
     pub fn named(name: &str) -> Origin {
         let path = Path::new(name);
-        if path.is_file() || path.extension().is_some_and(|extension| extension == "toml") {
+        if (path.exists() && !path.is_dir())
+            || path.extension().is_some_and(|extension| extension == "toml")
+        {
             Origin::Disk(path.to_owned())
         } else {
             Origin::Shipped(name.to_owned())

@@ -27,7 +27,7 @@ pub fn on_disk(path: &Path) -> String {
 pub fn find(name: &str, format: TraceFormat, step: Nanos) -> Result<Arc<Trace>, String> {
     let path = Path::new(name);
     let (bytes, name) = if path.is_absolute() || path.starts_with(".") {
-        let name = name.strip_prefix("./").unwrap_or(name);
+        let name = name.strip_prefix("./").filter(|name| !name.is_empty()).unwrap_or(name);
         let bytes = std::fs::File::open(path).and_then(|file| bounded(file, MAX_TRACE));
         (bytes.map_err(|error| format!("cannot read {name}: {error}"))?, name)
     } else {
