@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::run::warn;
 use crate::size::{Size, seconds};
 use crate::terminal::show;
-use crate::{COMMIT, print, stop, words};
+use crate::{COMMIT, pages, print, stop, words};
 
 /// The rows as `--json` shows them.
 #[derive(serde::Serialize)]
@@ -113,6 +113,8 @@ pub struct Wanted<'a> {
     pub resume: bool,
     /// A page for a browser.
     pub report: Option<&'a Path>,
+    /// The folder of its plots for a paper.
+    pub plots: Option<&'a Path>,
     /// However much memory and time it takes.
     pub force: bool,
     /// How far it is, on a terminal.
@@ -144,6 +146,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Error> {
         out: args.out.as_deref(),
         resume: args.resume,
         report: args.report.as_deref(),
+        plots: args.plots.as_deref(),
         force: args.force,
         shown: true,
     };
@@ -210,6 +213,12 @@ pub fn make(
     };
     let output = wanted.out.map(open).transpose()?;
     let page_file = wanted.report.map(page::PageFile::new).transpose()?;
+    let folder = |folder: &Path| match wanted.resume {
+        // Of fewer seeds, too.
+        true => provenance.finished(folder).and_then(|_| Output::onto(folder, provenance)),
+        false => Output::of(folder, provenance),
+    };
+    let plots = wanted.plots.map(folder).transpose()?;
     let journal = |output: &Output| Journal::open(output.target(), &plan, wanted.resume);
     let mut journal = output.as_ref().map(journal).transpose()?;
     let there: HashSet<Task> = before.iter().map(Finished::task).collect();
@@ -217,9 +226,9 @@ pub fn make(
     let finished = run_shown(plan, hosts, times, journal.as_ref(), &stop, wanted.shown, done)?;
     let results = Results::of(&plan, &finished)?;
     let mut files = String::new();
-    if let (Some(file), Some(path)) = (page_file, wanted.report) {
-        file.write(&page::compare(provenance, &plan, &results.rows, &finished))?;
-        files = format!("\nPage for a browser: {}\n", path.display());
+    if page_file.is_some() || plots.is_some() {
+        let page = page::compare(provenance, &plan, &results.rows, &finished);
+        files = pages::written(page_file.zip(wanted.report), plots, &page)?;
     }
     let Some(mut output) = output else { return Ok(Compared { finished, results, files }) };
     results.write(&mut output)?;

@@ -24,6 +24,8 @@ pub mod list;
 #[cfg(feature = "lab")]
 mod merge;
 #[cfg(feature = "lab")]
+mod pages;
+#[cfg(feature = "lab")]
 mod papers;
 #[cfg(feature = "quic")]
 mod quic;

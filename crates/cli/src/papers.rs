@@ -10,11 +10,13 @@ use narrows_lab::page::{self, Fact, PageFile};
 use narrows_lab::{Error as LabError, Output, Provenance, json};
 use narrows_papers::grid::replaced;
 use narrows_papers::{
-    Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, page as page_of, select,
+    Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, page as page_of, plots as plots_of,
+    select,
 };
 
 use crate::args::papers::PapersArgs;
 use crate::error::Error;
+use crate::pages::written;
 use crate::terminal::show;
 use crate::{COMMIT, print, stop, words};
 
@@ -52,6 +54,8 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     }
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
     let stop = stop::on_signal()?;
+    let provenance = Provenance::new("papers", String::new(), false, COMMIT, words());
+    let plots = args.plots.as_deref().map(|to| Output::of(to, &provenance)).transpose()?;
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
     let (bar, count) = (progress(), AtomicU64::new(0));
     let ran = || bar.set_position(1 + count.fetch_add(1, Ordering::Relaxed));
@@ -90,17 +94,14 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
         made.push(one);
     }
     bar.finish_and_clear();
+    let tables: Vec<_> =
+        chosen.iter().zip(&made).map(|((of, table), one)| (*of, *table, &one.grid)).collect();
     if let Some(file) = file {
-        let tables: Vec<_> = chosen
-            .iter()
-            .zip(&made)
-            .map(|((paper, table), one)| (*paper, *table, &one.grid))
-            .collect();
-        let provenance = Provenance::new("papers", String::new(), false, COMMIT, words());
         let facts = facts(args, &provenance);
         file.write(&page_of(&tables, provenance.command_line(), facts))?;
     }
-    print(&if args.json { json(&made) } else { shown(&made) })?;
+    let said = written(None, plots, &plots_of(&tables))?;
+    print(&if args.json { json(&made) } else { shown(&made) + &said })?;
     if differ.is_empty() {
         return Ok(());
     }

@@ -13,6 +13,7 @@ use narrows_lab::tables;
 
 use crate::args::lab::{RunArgs, Series, hosts};
 use crate::error::Error;
+use crate::pages::written;
 use crate::size::{Size, seconds};
 use crate::terminal::show;
 use crate::{COMMIT, print, stop, words};
@@ -35,7 +36,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     }
     // Before the folders are created, which Ctrl-C removes again.
     let stop = stop::on_signal()?;
-    let (series, seed) = (args.out.is_some() || args.report.is_some(), args.seed);
+    let series = args.out.is_some() || args.report.is_some() || args.plots.is_some();
+    let seed = args.seed;
     let mut job = Job { control, seed, series, app: app.as_ref(), ..Job::new(&scenario, &stop) };
     host.check(&job)?;
     if args.dry_run {
@@ -50,6 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     let output = args.out.as_deref().map(of).transpose()?;
     let mut pcap = args.pcap.as_deref().map(of).transpose()?;
     let report = args.report.as_deref().map(page::PageFile::new).transpose()?;
+    let plots = args.plots.as_deref().map(of).transpose()?;
     let request = |output| CaptureRequest { names: &args.capture, snaplen: args.snaplen, output };
     job.capture = pcap.as_mut().map(request);
     let bar = progress(seconds(host, &scenario));
@@ -78,10 +81,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
         }
         output.commit()?;
     }
-    if let (Some(report), Some(path)) = (report, &args.report) {
-        report.write(&page::run(&provenance, &scenario, &result))?;
+    if report.is_some() || plots.is_some() {
+        let page = page::run(&provenance, &scenario, &result);
+        let said = written(report.zip(args.report.as_deref()), plots, &page)?;
         if !args.json {
-            let _ = writeln!(text, "\nPage for a browser: {}", path.display());
+            text += &said;
         }
     }
     if let Some(pcap) = pcap {

@@ -7,7 +7,7 @@ use super::{
     published_right, ratio_of, right_groups, runs_of, scenarios, share, shares, spread_percent,
 };
 use crate::figures::percent;
-use crate::{Grid, Kept, Runs};
+use crate::{Curves, Grid, Kept, Runs};
 
 /// A path is uncongested only if it was in all ten observations, as in the authors' user-space program.
 const ALWAYS: &str = "decision.clear_always=on";
@@ -193,7 +193,17 @@ pub fn observations(runs: &Runs) -> Result<Grid, Error> {
         }
         grid.row(row);
     }
-    grid.files.push(("sbd-4.csv".into(), data));
+    let shares = Curves {
+        title: "Figure 4: right observations of a decision",
+        about: "Share of the decisions with so many right observations of ten.",
+        plots: &[],
+        curves: &["scenario"],
+        x: ("right_observations", "right observations"),
+        y: (Some("share"), "share of decisions", ""),
+        ci95: None,
+        smooth: false,
+    };
+    grid.draw("sbd-4.csv", data, &shares);
     Ok(grid)
 }
 

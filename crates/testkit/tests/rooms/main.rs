@@ -13,6 +13,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("foreign", &[]),
     ("report", &["foreign"]),
+    // The figures of a page, which those who only write pages need not compile.
+    ("plots", &["foreign", "report"]),
     ("netns", &["foreign"]),
     ("mptcp", &["foreign", "netns"]),
     ("traffic", &["net"]),
@@ -62,6 +64,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "mptcp-admin",
             "netns",
             "papers",
+            "plots",
             "transfer",
         ],
     ),
