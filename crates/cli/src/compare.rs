@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
     Algorithm, Case, Comparison, Edits, Finished, Host, HostId, Journal, Made, Output, Plan, Point,
     Provenance, Row, Seeds, SeriesOf, Signal, Summary, Sweep, Task, compare as run_all, control,
@@ -15,9 +14,9 @@ use narrows_lab::{
 
 use crate::args::lab::{CompareArgs, hosts};
 use crate::error::Error;
+use crate::progress::{Begun, Progress};
 use crate::run::warn;
-use crate::size::{Size, seconds};
-use crate::terminal::show;
+use crate::size::Size;
 use crate::{COMMIT, pages, print, stop, words};
 
 /// The rows as `--json` shows them.
@@ -366,22 +365,47 @@ fn run_shown(
     also: &(dyn Fn(&Finished) + Sync),
 ) -> Result<Vec<Finished>, narrows_lab::Error> {
     let runs = plan.cases.len() as u64 * hosts.len() as u64 * times;
-    let weight = |host: &dyn Host, case: &Case| (1.0 + 1e3 * seconds(host, &case.scenario)) as u64;
-    let all = hosts
-        .iter()
-        .flat_map(|&host| plan.cases.iter().map(move |case| times * weight(host, case)));
-    let bar = if shown { progress(all.sum()) } else { ProgressBar::hidden() };
-    show(&bar, &format!("0/{runs}"));
-    let count = AtomicU64::new(0);
+    let host = |task: &Task| hosts.iter().find(|host| host.id() == task.host);
+    let real_time = |task: &Task| host(task).is_some_and(|host| host.real_time());
+    // A run of nothing costs something, too.
+    let cost = |task: &Task| {
+        1e-3 + host(task).map_or(0.0, |host| host.seconds(&plan.cases[task.case].scenario))
+    };
+    let there = journal.map_or(&[][..], Journal::earlier).iter().map(Finished::task);
+    let there: HashSet<Task> = there.collect();
+    let sum = |tasks: &[Task]| tasks.iter().map(cost).sum::<f64>();
+    let (real, simulated): (Vec<Task>, Vec<Task>) = plan.tasks().into_iter().partition(real_time);
+    let fresh: Vec<Task> = real.iter().filter(|task| !there.contains(task)).copied().collect();
+    // In real time it is known how long a run takes; those come after the simulator's.
+    let each = 1.0 / plan.jobs.max(1) as f64;
+    let in_real_time = Begun { cost_s: sum(&real), each: Some(each), after_s: 0.0 };
+    let after_s = each * sum(&fresh);
+    let progress = if shown {
+        Progress::new("{wide_bar} {msg} runs{left}", "", plan.jobs)
+    } else {
+        Progress::hidden()
+    };
+    match simulated[..] {
+        [] => progress.begin(in_real_time),
+        _ => progress.begin(Begun { cost_s: sum(&simulated), each: None, after_s }),
+    }
+    progress.say(&format!("0/{runs}"));
+    let (count, all_simulated) = (AtomicU64::new(0), simulated.len() as u64);
     let done = |run: &Finished| {
         let count = 1 + count.fetch_add(1, Ordering::Relaxed);
-        show(&bar, &format!("{count}/{runs}"));
-        let host = hosts.iter().find(|host| host.id() == run.summary.host);
-        bar.inc(host.map_or(0, |&host| weight(host, &plan.cases[run.case])));
+        progress.say(&format!("{count}/{runs}"));
+        let task = run.task();
+        match there.contains(&task) {
+            true => progress.there(cost(&task)),
+            false => progress.ran(cost(&task)),
+        }
+        if count == all_simulated && !real.is_empty() {
+            progress.begin(in_real_time);
+        }
         also(run);
     };
     let finished = run_all(plan, journal, stop, &done);
-    bar.finish_and_clear();
+    progress.end();
     finished.map_err(|error| match journal {
         Some(journal) => journal.interrupted(error, runs),
         None => error,
@@ -453,16 +477,6 @@ fn of_sweep(error: narrows_lab::Error, set: &[Point]) -> narrows_lab::Error {
         }
         other => other,
     }
-}
-
-/// A progress bar with the time left, on standard error and only if that is a terminal. Its length is
-/// the time of all runs in sequence.
-fn progress(milliseconds: u64) -> ProgressBar {
-    let bar = ProgressBar::new(milliseconds);
-    let style = ProgressStyle::with_template("{wide_bar} {msg} runs, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(std::time::Duration::from_millis(500));
-    bar
 }
 
 fn write_run(output: &mut Output, stem: &str, run: &Finished) -> Result<(), narrows_lab::Error> {

@@ -27,6 +27,8 @@ mod merge;
 mod pages;
 #[cfg(feature = "lab")]
 mod papers;
+#[cfg(feature = "lab")]
+mod progress;
 #[cfg(feature = "quic")]
 mod quic;
 #[cfg(feature = "lab")]

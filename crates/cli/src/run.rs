@@ -14,7 +14,7 @@ use narrows_lab::tables;
 use crate::args::lab::{RunArgs, Series, hosts};
 use crate::error::Error;
 use crate::pages::written;
-use crate::size::{Size, seconds};
+use crate::size::Size;
 use crate::terminal::show;
 use crate::{COMMIT, print, stop, words};
 
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     let plots = args.plots.as_deref().map(of).transpose()?;
     let request = |output| CaptureRequest { names: &args.capture, snaplen: args.snaplen, output };
     job.capture = pcap.as_mut().map(request);
-    let bar = progress(seconds(host, &scenario));
+    let bar = progress(host.seconds(&scenario));
     let result = run_on(host, job);
     bar.finish_and_clear();
     let result = result?;

@@ -23,7 +23,7 @@ pub mod verdict;
 pub use curves::Curves;
 pub use grid::{Cell, Grid};
 pub use page::{page, plots};
-pub use runs::{Ask, Controls, Kept, Runs, Store};
+pub use runs::{Ask, Controls, Kept, Runs, Store, Told};
 pub use verdict::{Judged, Verdict};
 
 use narrows_lab::Error;

@@ -7,7 +7,7 @@ use narrows_papers::{Form, Grid, PAPERS, Runs, Verdict};
 /// The tables of a paper.
 fn made(paper: &str) -> Vec<(&'static str, Grid)> {
     let stop = AtomicBool::new(false);
-    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|_| ()).unwrap();
     let paper = PAPERS.iter().find(|one| one.name == paper).expect("a paper of that name");
     let make = |table: &'static narrows_papers::Table| {
         let grid = (table.make)(&runs).unwrap_or_else(|error| panic!("{}: {error}", table.name));

@@ -5,7 +5,9 @@ use std::sync::atomic::AtomicBool;
 use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::capture::CaptureRequest;
+use crate::estimate::Estimate;
 use crate::host_id::HostId;
+use crate::measured::seconds;
 use crate::recorder::Run;
 use crate::scenario::Scenario;
 
@@ -17,6 +19,11 @@ pub trait Host: Sync {
     /// Does a run take as long as what it models, and the machine with it? Otherwise time is virtual,
     /// and runs can share the cores.
     fn real_time(&self) -> bool;
+
+    /// Time of a run, alone on a core, seconds, about.
+    fn seconds(&self, scenario: &Scenario) -> f64 {
+        if self.real_time() { seconds(scenario.end()) } else { Estimate::of(scenario).seconds() }
+    }
 
     /// Checks, without a look at this machine, that the host has what `job` asks for.
     ///
