@@ -51,24 +51,25 @@ pub(crate) fn ticks(axis: &[f64]) -> Vec<String> {
     axis.iter().map(text).collect()
 }
 
-/// A legend from the top on: each entry is drawn by its sample, from a place on to the right; returns where
-/// it ends.
+/// A legend from the top on; `sample` draws what stands before the name of this number, between two corners.
+/// Returns where it ends.
 pub(crate) fn legend(
     drawing: &mut Drawing,
-    entries: &[(&str, &dyn Fn(&mut Drawing, Point, f64))],
+    names: &[&str],
+    sample: impl Fn(&mut Drawing, usize, Point, Point),
 ) -> f64 {
     let (mut x, mut y) = (0.0, 0.0);
-    for (name, sample) in entries {
+    for (number, name) in names.iter().enumerate() {
         let name = fitting(name, WIDTH - SAMPLE - GAP);
         let all = SAMPLE + GAP + width(&name);
         if x > 0.0 && x + all > WIDTH {
             (x, y) = (0.0, y + LINE);
         }
-        sample(drawing, (x, y), SAMPLE);
+        sample(drawing, number, (x, y + 1.0), (x + SAMPLE, y + LINE - 1.0));
         drawing.text((x + SAMPLE + GAP, y + BASE), Anchor::Start, name);
         x += all + BETWEEN;
     }
-    if entries.is_empty() { 0.0 } else { y + LINE + GAP }
+    if names.is_empty() { 0.0 } else { y + LINE + GAP }
 }
 
 /// The axis below a figure, with the lines of its grid up to `top`; returns where it ends.

@@ -33,27 +33,21 @@ pub(crate) fn draw(lanes: &Lanes, timeline: &Timeline) -> Drawing {
         lanes.lanes.iter().any(|lane| lane.spans.iter().any(same))
     })
     .collect();
-    let samples: Vec<_> = kinds
-        .iter()
-        .map(|&kind| {
-            move |to: &mut Drawing, (x, y): Point, wide: f64| match kind {
-                // Two, as that is what tells groups apart.
-                Kind::Group(_) => {
-                    let middle = x + wide / 2.0;
-                    fill(to, Kind::Group(0), (x, y + 1.0), (middle - 0.5, y + LINE - 1.0));
-                    fill(to, Kind::Group(1), (middle + 0.5, y + 1.0), (x + wide, y + LINE - 1.0));
-                }
-                kind => fill(to, kind, (x, y + 1.0), (x + wide, y + LINE - 1.0)),
-            }
-        })
-        .collect();
     let name = |kind: &Kind| match kind {
         Kind::Group(_) => "one colour: one group",
         kind => word(*kind),
     };
-    let entries: Vec<(&str, &dyn Fn(&mut Drawing, Point, f64))> =
-        kinds.iter().zip(&samples).map(|(kind, sample)| (name(kind), sample as _)).collect();
-    let mut y = legend(&mut drawing, &entries) + GAP;
+    let names: Vec<&str> = kinds.iter().map(name).collect();
+    let sample = |to: &mut Drawing, number: usize, from: Point, end: Point| match kinds[number] {
+        // Two, as that is what tells groups apart.
+        Kind::Group(_) => {
+            let middle = (from.0 + end.0) / 2.0;
+            fill(to, Kind::Group(0), from, (middle - 0.5, end.1));
+            fill(to, Kind::Group(1), (middle + 0.5, from.1), end);
+        }
+        kind => fill(to, kind, from, end),
+    };
+    let mut y = legend(&mut drawing, &names, sample) + GAP;
     if !timeline.events.is_empty() {
         y += LINE;
     }
@@ -81,7 +75,7 @@ pub(crate) fn draw(lanes: &Lanes, timeline: &Timeline) -> Drawing {
         }
         let name = fitting(&lane.name, NAME);
         drawing.text((left - GAP, y + LANE / 2.0 + MIDDLE), Anchor::End, name);
-        let most = lane.spans.iter().map(|span| lost(span)).max().unwrap_or(0).max(1);
+        let most = lane.spans.iter().map(lost).max().unwrap_or(0).max(1);
         for span in &lane.spans {
             let (from, to) = (x.at(span.from), x.at(span.to));
             let least = if lost(span) > 0 { 0.8 } else { 0.2 };

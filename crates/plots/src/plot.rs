@@ -26,21 +26,12 @@ pub(crate) fn draw(plot: &Plot, timeline: &Timeline) -> Drawing {
     }
     let time = plot.over_time.then_some(timeline);
     let mut drawing = Drawing::new(&plot.title, about(&plot.about, &more, time));
-    let samples: Vec<_> = shown
-        .iter()
-        .map(|curve| {
-            let stroke = stroke(curve);
-            move |to: &mut Drawing, (x, y): Point, wide: f64| {
-                to.line([(x, y + LINE / 2.0), (x + wide, y + LINE / 2.0)], stroke);
-            }
-        })
-        .collect();
-    let entries: Vec<(&str, &dyn Fn(&mut Drawing, Point, f64))> = shown
-        .iter()
-        .zip(&samples)
-        .map(|(curve, sample)| (curve.name.as_str(), sample as _))
-        .collect();
-    let top = legend(&mut drawing, &entries) + GAP;
+    let all: Vec<&str> = shown.iter().map(|curve| curve.name.as_str()).collect();
+    let sample = |to: &mut Drawing, number: usize, from: Point, end: Point| {
+        let middle = (from.1 + end.1) / 2.0;
+        to.line([(from.0, middle), (end.0, middle)], stroke(shown[number]));
+    };
+    let top = legend(&mut drawing, &all, sample) + GAP;
 
     let thin = match (plot.smooth, plot.over_time) {
         (true, _) => plot.thinned(SMOOTH),

@@ -49,6 +49,11 @@ pub fn light(name: &str) -> [u8; 3] {
     found.unwrap_or_else(|| panic!("the style sheet has no colour {name} of six digits"))
 }
 
+/// A colour as the script has it: by its class.
+pub(crate) fn class<S: Serializer>(colour: &Colour, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&colour.class())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,9 +70,4 @@ mod tests {
             assert_ne!(light(&name), [0; 3], "{name}");
         }
     }
-}
-
-/// A colour as the script has it: by its class.
-pub(crate) fn class<S: Serializer>(colour: &Colour, to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&colour.class())
 }
