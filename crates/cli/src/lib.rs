@@ -22,6 +22,8 @@ mod kernel;
 mod law;
 pub mod list;
 #[cfg(feature = "lab")]
+mod live;
+#[cfg(feature = "lab")]
 mod merge;
 #[cfg(feature = "lab")]
 mod pages;

@@ -13,9 +13,10 @@ use narrows_lab::tables;
 
 use crate::args::lab::{RunArgs, Series, hosts};
 use crate::error::Error;
+use crate::live::{View, shown};
 use crate::pages::written;
 use crate::size::Size;
-use crate::terminal::show;
+use crate::terminal::{Screen, show};
 use crate::{COMMIT, print, stop, words};
 
 /// Runs one scenario once.
@@ -25,6 +26,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
         let message =
             "this command was built without; expected csv, or a build with --features parquet";
         return Err(Error::input("--series parquet", message));
+    }
+    if args.live {
+        Screen::check()?;
     }
     args.edit.load_law()?;
     let scenario = load(&args.scenario, &args.edit.edits()?)?;
@@ -36,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     }
     // Before the folders are created, which Ctrl-C removes again.
     let stop = stop::on_signal()?;
-    let series = args.out.is_some() || args.report.is_some() || args.plots.is_some();
+    let series = args.live || args.out.is_some() || args.report.is_some() || args.plots.is_some();
     let seed = args.seed;
     let mut job = Job { control, seed, series, app: app.as_ref(), ..Job::new(&scenario, &stop) };
     host.check(&job)?;
@@ -55,9 +59,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     let plots = args.plots.as_deref().map(of).transpose()?;
     let request = |output| CaptureRequest { names: &args.capture, snaplen: args.snaplen, output };
     job.capture = pcap.as_mut().map(request);
-    let bar = progress(host.seconds(&scenario));
-    let result = run_on(host, job);
-    bar.finish_and_clear();
+    let result = if args.live {
+        let cc = scenario.test.and_then(|test| scenario.algorithm(test, control));
+        let cc = cc.map_or("-".into(), |cc| cc.to_string());
+        let title = format!("{} under {cc} on {}, seed {seed}", scenario.name, host.id());
+        let view = View::new(title, &scenario, host.real_time());
+        shown(&view, &stop, || run_on(host, Job { live: Some(&view), ..job }))?
+    } else {
+        let bar = progress(host.seconds(&scenario));
+        let result = run_on(host, job);
+        bar.finish_and_clear();
+        result
+    };
     let result = result?;
     let result = Run { summary: Summary { setup: Some(setup), ..result.summary }, ..result };
     for note in &result.notes {

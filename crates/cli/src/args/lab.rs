@@ -91,6 +91,9 @@ pub struct RunArgs {
     /// Run even if the estimate exceeds the available memory or two days
     #[arg(long)]
     pub force: bool,
+    /// Show rates, windows and groups of the paths on the terminal while it runs; q or Ctrl-C interrupts it
+    #[arg(long, conflicts_with_all = ["app", "law"])]
+    pub live: bool,
     /// Write summary.json and a time series (every 100 ms) into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -116,7 +119,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
     /// Show links, flows and cost of the run without running it
-    #[arg(long, conflicts_with_all = ["json", "out", "report", "plots", "pcap"])]
+    #[arg(long, conflicts_with_all = ["json", "live", "out", "report", "plots", "pcap"])]
     pub dry_run: bool,
 }
 

@@ -234,6 +234,12 @@ fn what_is_said_is_found_and_tests_and_questions_are_not() {
         found("fn f() { bar.set_message(\"\"); a.map(io::stderr) }"),
         [".set_message", "stderr()"]
     );
+    assert_eq!(
+        found(
+            "fn f() { ratatui::crossterm::terminal::enable_raw_mode(); B(CrosstermBackend::new(x)) }"
+        ),
+        ["CrosstermBackend", "enable_raw_mode"]
+    );
     let quiet = "fn f() { command.stdout(x); io::stderr().is_terminal(); }
         #[cfg(test)] mod tests { fn f() { println!() } } #[test] fn g() { eprintln!() }";
     assert!(found(quiet).is_empty());
