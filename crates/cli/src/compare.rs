@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::{
     Algorithm, Case, Comparison, Edits, Finished, Host, HostId, Journal, Made, Output, Plan, Point,
     Provenance, Row, Seeds, SeriesOf, Signal, Summary, Sweep, Task, compare as run_all, control,
@@ -15,10 +14,10 @@ use narrows_lab::{
 
 use crate::args::lab::{CompareArgs, hosts};
 use crate::error::Error;
+use crate::progress::{Begun, Progress};
 use crate::run::warn;
-use crate::size::{Size, seconds};
-use crate::terminal::show;
-use crate::{COMMIT, print, stop, words};
+use crate::size::Size;
+use crate::{COMMIT, pages, print, stop, words};
 
 /// The rows as `--json` shows them.
 #[derive(serde::Serialize)]
@@ -113,6 +112,8 @@ pub struct Wanted<'a> {
     pub resume: bool,
     /// A page for a browser.
     pub report: Option<&'a Path>,
+    /// The folder of its plots for a paper.
+    pub plots: Option<&'a Path>,
     /// However much memory and time it takes.
     pub force: bool,
     /// How far it is, on a terminal.
@@ -144,6 +145,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Error> {
         out: args.out.as_deref(),
         resume: args.resume,
         report: args.report.as_deref(),
+        plots: args.plots.as_deref(),
         force: args.force,
         shown: true,
     };
@@ -210,6 +212,12 @@ pub fn make(
     };
     let output = wanted.out.map(open).transpose()?;
     let page_file = wanted.report.map(page::PageFile::new).transpose()?;
+    let folder = |folder: &Path| match wanted.resume {
+        // Of fewer seeds, too.
+        true => provenance.finished(folder).and_then(|_| Output::onto(folder, provenance)),
+        false => Output::of(folder, provenance),
+    };
+    let plots = wanted.plots.map(folder).transpose()?;
     let journal = |output: &Output| Journal::open(output.target(), &plan, wanted.resume);
     let mut journal = output.as_ref().map(journal).transpose()?;
     let there: HashSet<Task> = before.iter().map(Finished::task).collect();
@@ -217,9 +225,9 @@ pub fn make(
     let finished = run_shown(plan, hosts, times, journal.as_ref(), &stop, wanted.shown, done)?;
     let results = Results::of(&plan, &finished)?;
     let mut files = String::new();
-    if let (Some(file), Some(path)) = (page_file, wanted.report) {
-        file.write(&page::compare(provenance, &plan, &results.rows, &finished))?;
-        files = format!("\nPage for a browser: {}\n", path.display());
+    if page_file.is_some() || plots.is_some() {
+        let page = page::compare(provenance, &plan, &results.rows, &finished);
+        files = pages::written(page_file.zip(wanted.report), plots, &page)?;
     }
     let Some(mut output) = output else { return Ok(Compared { finished, results, files }) };
     results.write(&mut output)?;
@@ -357,22 +365,47 @@ fn run_shown(
     also: &(dyn Fn(&Finished) + Sync),
 ) -> Result<Vec<Finished>, narrows_lab::Error> {
     let runs = plan.cases.len() as u64 * hosts.len() as u64 * times;
-    let weight = |host: &dyn Host, case: &Case| (1.0 + 1e3 * seconds(host, &case.scenario)) as u64;
-    let all = hosts
-        .iter()
-        .flat_map(|&host| plan.cases.iter().map(move |case| times * weight(host, case)));
-    let bar = if shown { progress(all.sum()) } else { ProgressBar::hidden() };
-    show(&bar, &format!("0/{runs}"));
-    let count = AtomicU64::new(0);
+    let host = |task: &Task| hosts.iter().find(|host| host.id() == task.host);
+    let real_time = |task: &Task| host(task).is_some_and(|host| host.real_time());
+    // A run of nothing costs something, too.
+    let cost = |task: &Task| {
+        1e-3 + host(task).map_or(0.0, |host| host.seconds(&plan.cases[task.case].scenario))
+    };
+    let there = journal.map_or(&[][..], Journal::earlier).iter().map(Finished::task);
+    let there: HashSet<Task> = there.collect();
+    let sum = |tasks: &[Task]| tasks.iter().map(cost).sum::<f64>();
+    let (real, simulated): (Vec<Task>, Vec<Task>) = plan.tasks().into_iter().partition(real_time);
+    let fresh: Vec<Task> = real.iter().filter(|task| !there.contains(task)).copied().collect();
+    // In real time it is known how long a run takes; those come after the simulator's.
+    let each = 1.0 / plan.jobs.max(1) as f64;
+    let in_real_time = Begun { cost_s: sum(&real), each: Some(each), after_s: 0.0 };
+    let after_s = each * sum(&fresh);
+    let progress = if shown {
+        Progress::new("{wide_bar} {msg} runs{left}", "", plan.jobs)
+    } else {
+        Progress::hidden()
+    };
+    match simulated[..] {
+        [] => progress.begin(in_real_time),
+        _ => progress.begin(Begun { cost_s: sum(&simulated), each: None, after_s }),
+    }
+    progress.say(&format!("0/{runs}"));
+    let (count, all_simulated) = (AtomicU64::new(0), simulated.len() as u64);
     let done = |run: &Finished| {
         let count = 1 + count.fetch_add(1, Ordering::Relaxed);
-        show(&bar, &format!("{count}/{runs}"));
-        let host = hosts.iter().find(|host| host.id() == run.summary.host);
-        bar.inc(host.map_or(0, |&host| weight(host, &plan.cases[run.case])));
+        progress.say(&format!("{count}/{runs}"));
+        let task = run.task();
+        match there.contains(&task) {
+            true => progress.there(cost(&task)),
+            false => progress.ran(cost(&task)),
+        }
+        if count == all_simulated && !real.is_empty() {
+            progress.begin(in_real_time);
+        }
         also(run);
     };
     let finished = run_all(plan, journal, stop, &done);
-    bar.finish_and_clear();
+    progress.end();
     finished.map_err(|error| match journal {
         Some(journal) => journal.interrupted(error, runs),
         None => error,
@@ -449,16 +482,6 @@ fn of_sweep(error: narrows_lab::Error, set: &[Point]) -> narrows_lab::Error {
         }
         other => other,
     }
-}
-
-/// A progress bar with the time left, on standard error and only if that is a terminal. Its length is
-/// the time of all runs in sequence.
-fn progress(milliseconds: u64) -> ProgressBar {
-    let bar = ProgressBar::new(milliseconds);
-    let style = ProgressStyle::with_template("{wide_bar} {msg} runs, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(std::time::Duration::from_millis(500));
-    bar
 }
 
 fn write_run(output: &mut Output, stem: &str, run: &Finished) -> Result<(), narrows_lab::Error> {

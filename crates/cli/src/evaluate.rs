@@ -1,7 +1,6 @@
 //! `narrows evaluate`: what RFC 9743 asks of a congestion control, run and judged.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use narrows_evaluate::{
     Law, Outcome, PAGE, Tables, catalogue, of_law, page as page_of, select, shown,
@@ -14,8 +13,8 @@ use narrows_papers::{Form, Grid, Runs, Store};
 use crate::args::evaluate::EvaluateArgs;
 use crate::args::lab::load_law;
 use crate::error::Error;
-use crate::papers::{progress, rewrite};
-use crate::terminal::show;
+use crate::papers::rewrite;
+use crate::progress::Tables as Shown;
 use crate::{COMMIT, print, stop, words};
 
 /// A law with its outcomes, as `--json` prints it.
@@ -53,30 +52,22 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
     let stop = stop::on_signal()?;
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
-    let (bar, count) = (progress(), AtomicU64::new(0));
-    let ran = || bar.set_position(1 + count.fetch_add(1, Ordering::Relaxed));
+    let progress = Shown::new(args.jobs);
+    let told = |told| progress.told(told);
     let form = if args.quick { Form::Quick } else { Form::Whole };
-    let runs = Runs::new(form, args.seeds, store.as_ref(), args.jobs, &stop, &ran)?;
+    let runs = Runs::new(form, args.seeds, store.as_ref(), args.jobs, &stop, &told)?;
     let mut found: Vec<(Law, Vec<Outcome>)> =
         laws.into_iter().map(|law| (law, Vec::new())).collect();
     // Criterion by criterion, as laws share the runs of the standards.
     for (at, criterion) in criteria.iter().enumerate() {
         for (law, outcomes) in &mut found {
-            show(
-                &bar,
-                &format!(
-                    "{} of {}, {} of {}",
-                    law.control(),
-                    criterion.id(),
-                    at + 1,
-                    criteria.len()
-                ),
-            );
-            outcomes.push(criterion.evaluate(law, &runs).inspect_err(|_| bar.finish_and_clear())?);
+            let (control, id, all) = (law.control(), criterion.id(), criteria.len());
+            progress.of(format!("{control} of {id} ({} of {all})", at + 1));
+            outcomes.push(criterion.evaluate(law, &runs)?);
         }
         runs.forget();
     }
-    bar.finish_and_clear();
+    progress.end();
     let tables = Tables::of(&found);
     let made: Vec<Made> = found.iter().map(|(law, criteria)| made(args, law, criteria)).collect();
     if let Some(store) = &store {

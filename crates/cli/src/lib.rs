@@ -22,9 +22,15 @@ mod kernel;
 mod law;
 pub mod list;
 #[cfg(feature = "lab")]
+mod live;
+#[cfg(feature = "lab")]
 mod merge;
 #[cfg(feature = "lab")]
+mod pages;
+#[cfg(feature = "lab")]
 mod papers;
+#[cfg(feature = "lab")]
+mod progress;
 #[cfg(feature = "quic")]
 mod quic;
 #[cfg(feature = "lab")]

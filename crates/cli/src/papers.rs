@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use indicatif::{ProgressBar, ProgressStyle};
 use narrows_lab::page::{self, Fact, PageFile};
 use narrows_lab::{Error as LabError, Output, Provenance, json};
 use narrows_papers::grid::replaced;
 use narrows_papers::{
-    Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, page as page_of, select,
+    Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, page as page_of, plots as plots_of,
+    select,
 };
 
 use crate::args::papers::PapersArgs;
 use crate::error::Error;
-use crate::terminal::show;
+use crate::pages::written;
+use crate::progress::Tables;
 use crate::{COMMIT, print, stop, words};
 
 /// A table that was made, as `--json` prints it.
@@ -52,19 +52,21 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     }
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
     let stop = stop::on_signal()?;
+    let provenance = Provenance::new("papers", String::new(), false, COMMIT, words());
+    let plots = args.plots.as_deref().map(|to| Output::of(to, &provenance)).transpose()?;
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
-    let (bar, count) = (progress(), AtomicU64::new(0));
-    let ran = || bar.set_position(1 + count.fetch_add(1, Ordering::Relaxed));
+    let progress = Tables::new(args.jobs);
+    let told = |told| progress.told(told);
     let form = if args.quick { Form::Quick } else { Form::Whole };
-    let runs = Runs::new(form, args.seeds, store.as_ref(), args.jobs, &stop, &ran)?;
+    let runs = Runs::new(form, args.seeds, store.as_ref(), args.jobs, &stop, &told)?;
     let (mut made, mut differ) = (Vec::new(), Vec::new());
     for (at, (paper, table)) in chosen.iter().enumerate() {
         if at > 0 && chosen[at - 1].0.name != paper.name {
             runs.forget();
         }
         let place = format!("{}/{} ({} of {})", paper.name, table.name, at + 1, chosen.len());
-        show(&bar, &place);
-        let grid = (table.make)(&runs).inspect_err(|_| bar.finish_and_clear())?;
+        progress.of(place);
+        let grid = (table.make)(&runs)?;
         let one = Made {
             paper: paper.name,
             table: table.name,
@@ -89,18 +91,15 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
         }
         made.push(one);
     }
-    bar.finish_and_clear();
+    progress.end();
+    let tables: Vec<_> =
+        chosen.iter().zip(&made).map(|((of, table), one)| (*of, *table, &one.grid)).collect();
     if let Some(file) = file {
-        let tables: Vec<_> = chosen
-            .iter()
-            .zip(&made)
-            .map(|((paper, table), one)| (*paper, *table, &one.grid))
-            .collect();
-        let provenance = Provenance::new("papers", String::new(), false, COMMIT, words());
         let facts = facts(args, &provenance);
         file.write(&page_of(&tables, provenance.command_line(), facts))?;
     }
-    print(&if args.json { json(&made) } else { shown(&made) })?;
+    let said = written(None, plots, &plots_of(&tables))?;
+    print(&if args.json { json(&made) } else { shown(&made) + &said })?;
     if differ.is_empty() {
         return Ok(());
     }
@@ -237,13 +236,4 @@ fn list(listed: &[Listed]) -> String {
         }
     }
     text
-}
-
-/// How many runs were done, on standard error and only if that is a terminal.
-pub fn progress() -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    let style = ProgressStyle::with_template("{spinner} {msg}, {pos} runs, {elapsed}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
-    bar.enable_steady_tick(std::time::Duration::from_millis(500));
-    bar
 }

@@ -13,8 +13,10 @@ use narrows_lab::tables;
 
 use crate::args::lab::{RunArgs, Series, hosts};
 use crate::error::Error;
-use crate::size::{Size, seconds};
-use crate::terminal::show;
+use crate::live::{View, shown};
+use crate::pages::written;
+use crate::size::Size;
+use crate::terminal::{Screen, show};
 use crate::{COMMIT, print, stop, words};
 
 /// Runs one scenario once.
@@ -24,6 +26,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
         let message =
             "this command was built without; expected csv, or a build with --features parquet";
         return Err(Error::input("--series parquet", message));
+    }
+    if args.live {
+        Screen::check()?;
     }
     args.edit.load_law()?;
     let scenario = load(&args.scenario, &args.edit.edits()?)?;
@@ -35,7 +40,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     }
     // Before the folders are created, which Ctrl-C removes again.
     let stop = stop::on_signal()?;
-    let (series, seed) = (args.out.is_some() || args.report.is_some(), args.seed);
+    let series = args.live || args.out.is_some() || args.report.is_some() || args.plots.is_some();
+    let seed = args.seed;
     let mut job = Job { control, seed, series, app: app.as_ref(), ..Job::new(&scenario, &stop) };
     host.check(&job)?;
     if args.dry_run {
@@ -50,11 +56,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     let output = args.out.as_deref().map(of).transpose()?;
     let mut pcap = args.pcap.as_deref().map(of).transpose()?;
     let report = args.report.as_deref().map(page::PageFile::new).transpose()?;
+    let plots = args.plots.as_deref().map(of).transpose()?;
     let request = |output| CaptureRequest { names: &args.capture, snaplen: args.snaplen, output };
     job.capture = pcap.as_mut().map(request);
-    let bar = progress(seconds(host, &scenario));
-    let result = run_on(host, job);
-    bar.finish_and_clear();
+    let result = if args.live {
+        let cc = scenario.test.and_then(|test| scenario.algorithm(test, control));
+        let cc = cc.map_or("-".into(), |cc| cc.to_string());
+        let title = format!("{} under {cc} on {}, seed {seed}", scenario.name, host.id());
+        let view = View::new(title, &scenario, host.real_time());
+        shown(&view, &stop, || run_on(host, Job { live: Some(&view), ..job }))?
+    } else {
+        let bar = progress(host.seconds(&scenario));
+        let result = run_on(host, job);
+        bar.finish_and_clear();
+        result
+    };
     let result = result?;
     let result = Run { summary: Summary { setup: Some(setup), ..result.summary }, ..result };
     for note in &result.notes {
@@ -78,10 +94,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
         }
         output.commit()?;
     }
-    if let (Some(report), Some(path)) = (report, &args.report) {
-        report.write(&page::run(&provenance, &scenario, &result))?;
+    if report.is_some() || plots.is_some() {
+        let page = page::run(&provenance, &scenario, &result);
+        let said = written(report.zip(args.report.as_deref()), plots, &page)?;
         if !args.json {
-            let _ = writeln!(text, "\nPage for a browser: {}", path.display());
+            text += &said;
         }
     }
     if let Some(pcap) = pcap {

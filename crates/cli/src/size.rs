@@ -20,11 +20,6 @@ pub struct Size {
     seconds: f64,
 }
 
-/// Time of one run on `host`, alone on a core, in seconds.
-pub fn seconds(host: &dyn Host, scenario: &Scenario) -> f64 {
-    if host.real_time() { scenario.end() as f64 / 1e9 } else { Estimate::of(scenario).seconds() }
-}
-
 impl Size {
     /// Cost of `times` runs of each of `scenarios` on each of `hosts`, `jobs` at the same time; 0:
     /// one per core, in real time one.
@@ -41,7 +36,7 @@ impl Size {
             |default| runs.min(if jobs == 0 { default } else { jobs } as f64).max(1.0);
         let mut size = Size { packet_hops: 0.0, memory: 0.0, seconds: 0.0 };
         for &host in hosts {
-            let all: f64 = scenarios.iter().map(|one| times as f64 * seconds(host, one)).sum();
+            let all: f64 = scenarios.iter().map(|one| times as f64 * host.seconds(one)).sum();
             if host.real_time() {
                 size.seconds += all / jobs_at_once(1);
                 continue;

@@ -7,10 +7,27 @@
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, ErrorKind, Write};
+#[cfg(feature = "lab")]
+use std::{
+    io::IsTerminal,
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 #[cfg(feature = "lab")]
 use indicatif::ProgressBar;
 pub use narrows_foreign::harmless;
+#[cfg(feature = "lab")]
+use ratatui::{
+    Frame, Terminal,
+    backend::CrosstermBackend,
+    crossterm::{
+        cursor::{Hide, Show},
+        event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
+        execute,
+        terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
+    },
+};
 
 use crate::error::Error;
 
@@ -46,9 +63,112 @@ pub fn show(bar: &ProgressBar, text: &str) {
     bar.set_message(harmless(text).into_owned());
 }
 
+/// The whole terminal, for a view of what goes on. What was there before comes back when this is dropped, and
+/// before a panic speaks.
+#[cfg(feature = "lab")]
+pub struct Screen(Terminal<CrosstermBackend<io::Stdout>>);
+
+/// Is there a [`Screen`]?
+#[cfg(feature = "lab")]
+static SCREEN: AtomicBool = AtomicBool::new(false);
+
+/// A key.
+#[cfg(feature = "lab")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Key {
+    /// Ctrl-C or q.
+    Interrupt,
+    /// Another one.
+    Other,
+}
+
+#[cfg(feature = "lab")]
+impl Screen {
+    /// Is standard output a terminal?
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn check() -> Result<(), Error> {
+        match io::stdout().is_terminal() {
+            true => Ok(()),
+            false => Err(Error::input("--live", "expected a terminal as standard output")),
+        }
+    }
+
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// It is none, or refuses.
+    pub fn open() -> Result<Screen, Error> {
+        Screen::check()?;
+        let opened = enable_raw_mode().and_then(|()| {
+            SCREEN.store(true, Ordering::Relaxed);
+            execute!(io::stdout(), EnterAlternateScreen, Hide)?;
+            Terminal::new(CrosstermBackend::new(io::stdout()))
+        });
+        opened.map(Screen).map_err(refused).inspect_err(|_| leave())
+    }
+
+    /// Draws all of it. Names of others must be [`Foreign`](narrows_foreign::Foreign) in it.
+    ///
+    /// # Errors
+    /// The terminal has gone away, or a panic has spoken on it.
+    pub fn draw(&mut self, view: impl FnOnce(&mut Frame)) -> Result<(), Error> {
+        if !SCREEN.load(Ordering::Relaxed) {
+            return Err(Error::input("standard output", "no longer for a view"));
+        }
+        self.0.draw(view).map(drop).map_err(refused)
+    }
+
+    /// The next key, if one comes within `wait`.
+    ///
+    /// # Errors
+    /// The terminal has gone away.
+    pub fn key(&mut self, wait: Duration) -> Result<Option<Key>, Error> {
+        if !event::poll(wait).map_err(refused)? {
+            return Ok(None);
+        }
+        let Event::Key(KeyEvent { code, modifiers, kind: KeyEventKind::Press, .. }) =
+            event::read().map_err(refused)?
+        else {
+            return Ok(None);
+        };
+        let interrupt = match code {
+            KeyCode::Char('c') => modifiers.contains(KeyModifiers::CONTROL),
+            KeyCode::Char('q') => true,
+            _ => false,
+        };
+        Ok(Some(if interrupt { Key::Interrupt } else { Key::Other }))
+    }
+}
+
+#[cfg(feature = "lab")]
+impl Drop for Screen {
+    fn drop(&mut self) {
+        leave();
+    }
+}
+
+/// Gives the terminal back, once.
+#[cfg(feature = "lab")]
+fn leave() {
+    if SCREEN.swap(false, Ordering::Relaxed) {
+        // If it has gone away there is nothing to give back.
+        let _ = disable_raw_mode();
+        let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
+    }
+}
+
+#[cfg(feature = "lab")]
+fn refused(error: io::Error) -> Error {
+    Error::input("terminal", error)
+}
+
 /// Panics, too, may speak of names: from now on they say here what the standard library's hook says.
 pub fn take_panics() {
     std::panic::set_hook(Box::new(|panic| {
+        #[cfg(feature = "lab")]
+        leave();
         let thread = std::thread::current();
         note(&format!("thread '{}' {panic}", thread.name().unwrap_or("<unnamed>")));
         let backtrace = Backtrace::capture();
@@ -64,6 +184,32 @@ pub fn take_panics() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// On a terminal and in a process of its own, where `script` makes one.
+    #[cfg(feature = "lab")]
+    #[test]
+    fn a_panic_speaks_on_the_terminal_that_was_before_the_view() {
+        const INSIDE: &str = "NARROWS_TEST_SCREEN";
+        if std::env::var_os(INSIDE).is_some() {
+            take_panics();
+            let _screen = Screen::open().unwrap();
+            panic!("out of the view");
+        }
+        let name = "terminal::tests::a_panic_speaks_on_the_terminal_that_was_before_the_view";
+        let again = std::env::current_exe().unwrap();
+        let line = format!("{} --exact --nocapture {name}", again.display());
+        let mut script = std::process::Command::new("script");
+        script.args(["-qec", &line, "/dev/null"]).env(INSIDE, "1").env("RUST_BACKTRACE", "0");
+        let script = script.env("TERM", "xterm").stdin(std::process::Stdio::null());
+        let Ok(output) = script.output() else {
+            println!("skipped: script is not installed");
+            return;
+        };
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let (_, after) = text.split_once("\u{1b}[?1049h").unwrap_or_else(|| panic!("{text:?}"));
+        let (view, said) = after.split_once("\u{1b}[?1049l").unwrap();
+        assert!(said.contains("out of the view") && !view.contains("out of"), "{text:?}");
+    }
 
     /// In a process of its own, as it is of a whole process and ends in it.
     #[test]

@@ -56,7 +56,8 @@ fn ctrl_c_ends_a_comparison_at_once_and_leaves_nothing() {
     let home = tempfile::tempdir().unwrap();
     let out = home.path().join("results/here");
     let args = ["compare", "sbd/nsb-5", "--cc", "lia", "--seeds", "100000", "--out"];
-    let mut child = narrows(&args).arg(&out).spawn().unwrap();
+    let plots = home.path().join("plots");
+    let mut child = narrows(&args).arg(&out).arg("--plots").arg(plots).spawn().unwrap();
     wait_for_runs(&out);
     signal(&child, libc::SIGINT);
     let patience = Instant::now() + Duration::from_secs(60);
@@ -82,6 +83,7 @@ fn ctrl_c_ends_a_comparison_at_once_and_leaves_nothing() {
         assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0, "something was left behind");
     } else {
         assert!(line.contains(" of 100000 runs are saved in "), "{line}");
+        assert!(!home.path().join("plots").exists(), "no plots of a part");
     }
 }
 

@@ -9,7 +9,7 @@ use narrows_papers::{Form, Runs};
 #[test]
 fn every_criterion_runs_and_one_seed_tells_nothing() {
     let stop = AtomicBool::new(false);
-    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|_| ()).unwrap();
     let law = Law::new("lia+xcorr").unwrap();
     for criterion in CATALOGUE {
         let outcome = criterion.evaluate(&law, &runs);
@@ -33,7 +33,7 @@ fn every_criterion_runs_and_one_seed_tells_nothing() {
 #[test]
 fn the_criterion_of_paths_tells_uncoupled_from_one_flow() {
     let stop = AtomicBool::new(false);
-    let runs = Runs::new(Form::Quick, None, None, 0, &stop, &|| ()).unwrap();
+    let runs = Runs::new(Form::Quick, None, None, 0, &stop, &|_| ()).unwrap();
     let of = |name: &str| {
         let criterion = CATALOGUE.iter().find(|one| one.id() == "5.1.4/paths").unwrap();
         criterion.evaluate(&Law::new(name).unwrap(), &runs).unwrap()
@@ -52,7 +52,7 @@ fn the_criterion_of_paths_tells_uncoupled_from_one_flow() {
 #[test]
 fn reno_is_judged_as_another_law_is() {
     let stop = AtomicBool::new(false);
-    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|_| ()).unwrap();
     let criterion = CATALOGUE.iter().find(|one| one.id() == "5.1.3/shallow").unwrap();
     let of = |name: &str| {
         let cells = criterion.evaluate(&Law::new(name).unwrap(), &runs).unwrap().cells;

@@ -78,6 +78,16 @@ pub enum Found {
     Undecided,
 }
 
+impl From<Place> for Found {
+    fn from(place: Place) -> Found {
+        match place {
+            Place::Group(group) => Found::Group(group),
+            Place::Clear => Found::Clear,
+            Place::Undecided => Found::Undecided,
+        }
+    }
+}
+
 /// The decisions of a detector, and the true bottlenecks of its paths.
 #[derive(Clone, Copy)]
 pub(crate) struct Trial<'a> {
@@ -229,13 +239,8 @@ impl Trial<'_> {
     }
 
     fn places(&self, decision: &Decision) -> Vec<Found> {
-        let found = |place: Place| match place {
-            Place::Group(group) => Found::Group(group),
-            Place::Clear => Found::Clear,
-            Place::Undecided => Found::Undecided,
-        };
         let places = decision.places.iter().take(self.truth().flow().paths.len());
-        places.map(|&place| found(place)).collect()
+        places.map(|&place| Found::from(place)).collect()
     }
 
     fn truth(&self) -> Truth<'_> {

@@ -49,7 +49,7 @@ pub use describe::describe;
 pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};
 pub use host_id::HostId;
-pub use hosts::{App, Host, Job, host, run};
+pub use hosts::{App, Host, Job, Live, Seen, host, run};
 pub use journal::Journal;
 pub use metrics::{
     ConnectionSummary, HeadOfLineSummary, LinkSummary, PassiveSummary, PathSummary, TestSummary,

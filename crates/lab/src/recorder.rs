@@ -124,6 +124,13 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// The samples of the last time, of a series.
+    pub fn latest(&self) -> &[Sample] {
+        let last = self.rows.last().map(|sample| sample.time_s);
+        let before = self.rows.iter().rposition(|sample| Some(sample.time_s) != last);
+        &self.rows[before.map_or(0, |before| before + 1)..]
+    }
+
     /// The run ends now: its results. `cc` is the congestion control of a flow, and `trial` what the
     /// detector of the connection under test sampled and decided.
     pub fn finish(

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use narrows_report::Plot;
 use serde::Serialize;
 
+use crate::curves::Curves;
 use crate::verdict::{Judged, Verdict};
 
 /// A table.
@@ -19,6 +21,9 @@ pub struct Grid {
     /// Data behind it, as CSV, by the name of a file; not in the table's own form.
     #[serde(skip)]
     pub files: Vec<(String, String)>,
+    /// The same as plots.
+    #[serde(skip)]
+    pub plots: Vec<Plot>,
 }
 
 /// A cell of a table.
@@ -79,6 +84,12 @@ impl Grid {
         let cells: Vec<Cell> = cells.into_iter().map(Into::into).collect();
         assert_eq!(cells.len(), self.heads.len(), "a cell for each of {:?}: {cells:?}", self.heads);
         self.rows.push(cells);
+    }
+
+    /// Adds data, as CSV, by the name of its file, and draws it.
+    pub fn draw(&mut self, name: &str, data: String, curves: &Curves) {
+        self.plots.extend(curves.of(&data));
+        self.files.push((name.into(), data));
     }
 
     /// All verdicts in it.

@@ -6,6 +6,7 @@
 //! [`Verdict`]'s four, by the rules of [`verdict`] alone.
 
 pub mod cmpbbr;
+mod curves;
 pub mod detectors;
 pub mod figures;
 pub mod grid;
@@ -19,9 +20,10 @@ pub mod sbd;
 pub mod tr;
 pub mod verdict;
 
+pub use curves::Curves;
 pub use grid::{Cell, Grid};
-pub use page::page;
-pub use runs::{Ask, Controls, Kept, Runs, Store};
+pub use page::{page, plots};
+pub use runs::{Ask, Controls, Kept, Runs, Store, Told};
 pub use verdict::{Judged, Verdict};
 
 use narrows_lab::Error;

@@ -45,12 +45,27 @@ fn table((_, table, grid): &(&Paper, &Table, &Grid)) -> Part {
     })
 }
 
+/// The plots of a table.
+fn drawn(grid: &Grid) -> impl Iterator<Item = Part> {
+    grid.plots.iter().cloned().map(Part::Plot)
+}
+
+/// The plots of some tables alone, a section for each.
+pub fn plots(made: &[(&Paper, &Table, &Grid)]) -> Page {
+    let section = |(paper, table, grid): &(&Paper, &Table, &Grid)| Section {
+        title: format!("{}/{}", paper.name, table.name),
+        about: table.about.into(),
+        parts: drawn(grid).collect(),
+    };
+    Page { sections: made.iter().map(section).collect(), ..Page::default() }
+}
+
 /// The page of some tables, by paper; made by `command`, of which `facts` tell more.
 pub fn page(made: &[(&Paper, &Table, &Grid)], command: String, facts: Vec<Fact>) -> Page {
     let section = |of: &[(&Paper, &Table, &Grid)]| Section {
         title: of[0].0.name.to_owned(),
         about: format!("{} (docs/{}).", of[0].0.title, of[0].0.document),
-        parts: of.iter().map(table).collect(),
+        parts: of.iter().flat_map(|one| [table(one)].into_iter().chain(drawn(one.2))).collect(),
     };
     let count = |verdict: Verdict| {
         made.iter().flat_map(|(_, _, grid)| grid.verdicts()).filter(|one| *one == verdict).count()

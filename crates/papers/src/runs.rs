@@ -276,6 +276,23 @@ impl Store {
     }
 }
 
+/// How far the runs are that a table asks for, as it asks for some after the others.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Told {
+    /// So many begin, which cost so many seconds of a core together, about. What a folder has is not among them.
+    Begun {
+        /// How many.
+        runs: usize,
+        /// What they cost.
+        cost_s: f64,
+    },
+    /// One of them is done.
+    Ran {
+        /// What it cost.
+        cost_s: f64,
+    },
+}
+
 /// What tables are made of.
 pub struct Runs<'a> {
     form: Form,
@@ -285,11 +302,12 @@ pub struct Runs<'a> {
     pool: rayon::ThreadPool,
     /// What was asked for before, as tables of a paper share networks.
     asked: RefCell<HashMap<String, Controls>>,
-    ran: &'a (dyn Fn() + Sync),
+    told: &'a (dyn Fn(Told) + Sync),
 }
 
 impl<'a> Runs<'a> {
-    /// Runs `jobs` at a time, 0 for as many as cores; `ran` is called after each, on any thread. With `seeds`
+    /// Runs `jobs` at a time, 0 for as many as cores; `told` is called before the first of those that a table
+    /// asks for and after each, on any thread. With `seeds`
     /// every table has so many instead of its own.
     ///
     /// # Errors
@@ -300,11 +318,11 @@ impl<'a> Runs<'a> {
         store: Option<&'a Store>,
         jobs: usize,
         stop: &'a AtomicBool,
-        ran: &'a (dyn Fn() + Sync),
+        told: &'a (dyn Fn(Told) + Sync),
     ) -> Result<Runs<'a>, Error> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
         let pool = pool.map_err(|error| Error::input("--jobs", error))?;
-        Ok(Runs { form, seeds, store, stop, pool, asked: RefCell::default(), ran })
+        Ok(Runs { form, seeds, store, stop, pool, asked: RefCell::default(), told })
     }
 
     /// How much is run.
@@ -395,7 +413,12 @@ impl<'a> Runs<'a> {
             .flat_map(|(at, row)| row.ask.seeds.clone().map(move |seed| (at, seed)))
             .filter(|(at, seed)| !rows[*at].kept.contains_key(seed))
             .collect();
-        let (store, stop, ran) = (self.store, self.stop, self.ran);
+        let (store, stop, told) = (self.store, self.stop, self.told);
+        let cost = |row: &Row| row.host.seconds(&row.scenario);
+        if !missing.is_empty() {
+            let cost_s = missing.iter().map(|(at, _)| cost(&rows[*at])).sum();
+            told(Told::Begun { runs: missing.len(), cost_s });
+        }
         let one = |&(at, seed): &(usize, u64)| {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
@@ -412,7 +435,7 @@ impl<'a> Runs<'a> {
                 Kept { summary: found.summary, decisions: found.decisions, series: found.series };
             kept.summary.setup = Some(setup.clone());
             store.map_or(Ok(()), |store| store.keep(key, &kept))?;
-            ran();
+            told(Told::Ran { cost_s: cost(&rows[at]) });
             Ok(((at, seed), kept))
         };
         // One at a time: they are long, and all threads should end together.
@@ -458,8 +481,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("out");
         let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
-        let ran = || {
-            count.fetch_add(1, Ordering::Relaxed);
+        let ran = |told| {
+            if let Told::Ran { .. } = told {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
         };
         let store = Store::open(&folder, false).unwrap();
         let runs = Runs::new(Form::Least, None, Some(&store), 0, &stop, &ran).unwrap();
@@ -496,8 +521,10 @@ mod tests {
     #[test]
     fn what_is_asked_for_together_is_what_each_alone_has() {
         let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
-        let ran = || {
-            count.fetch_add(1, Ordering::Relaxed);
+        let ran = |told| {
+            if let Told::Ran { .. } = told {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
         };
         let runs = Runs::new(Form::Least, None, None, 0, &stop, &ran).unwrap();
         let before = runs.get(&ask()).unwrap();
@@ -517,9 +544,32 @@ mod tests {
     }
 
     #[test]
+    fn it_tells_what_begins_and_what_that_costs_but_not_what_was_there() {
+        let home = tempfile::tempdir().unwrap();
+        let (stop, said) = (AtomicBool::new(false), Mutex::new(Vec::new()));
+        let told = |told| said.lock().unwrap().push(told);
+        let store = Store::open(&home.path().join("out"), false).unwrap();
+        let runs = || Runs::new(Form::Least, None, Some(&store), 1, &stop, &told).unwrap();
+        runs().get(&ask().seeds(1)).unwrap();
+        let all = std::mem::take(&mut *said.lock().unwrap());
+        let [Told::Begun { runs: 2, cost_s }, Told::Ran { cost_s: one }, Told::Ran { cost_s: two }] =
+            all[..]
+        else {
+            panic!("{all:?}")
+        };
+        assert!(one > 0.0 && (one + two - cost_s).abs() < 1e-9, "{all:?}");
+        // Another program of the folder: two of four are there.
+        runs().get(&ask()).unwrap();
+        let all = std::mem::take(&mut *said.lock().unwrap());
+        assert!(matches!(all[0], Told::Begun { runs: 2, .. }) && all.len() == 3, "{all:?}");
+        runs().get(&ask()).unwrap();
+        assert_eq!(*said.lock().unwrap(), [], "nothing begins");
+    }
+
+    #[test]
     fn what_does_not_fit_is_an_error_and_ctrl_c_ends_it() {
         let stop = AtomicBool::new(true);
-        let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+        let runs = Runs::new(Form::Least, None, None, 0, &stop, &|_| ()).unwrap();
         assert!(matches!(runs.get(&ask()), Err(Error::Interrupted)));
         let wrong = Ask::of("sbd/sb-2", ["lia"]).set(["links.none.rate=1 Mbit/s"]);
         assert!(matches!(runs.get(&wrong), Err(Error::Input { .. })));
@@ -530,7 +580,7 @@ mod tests {
     fn seeds_are_those_of_the_form_unless_asked_for() {
         let stop = AtomicBool::new(false);
         let seeds =
-            |form, asked| Runs::new(form, asked, None, 1, &stop, &|| ()).unwrap().seeds(20, 3);
+            |form, asked| Runs::new(form, asked, None, 1, &stop, &|_| ()).unwrap().seeds(20, 3);
         assert_eq!(seeds(Form::Whole, None), 20);
         assert_eq!(seeds(Form::Quick, None), 3);
         assert_eq!(seeds(Form::Least, None), 1);

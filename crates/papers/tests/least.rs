@@ -7,12 +7,16 @@ use narrows_papers::{Form, Grid, PAPERS, Runs, Verdict};
 /// The tables of a paper.
 fn made(paper: &str) -> Vec<(&'static str, Grid)> {
     let stop = AtomicBool::new(false);
-    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|_| ()).unwrap();
     let paper = PAPERS.iter().find(|one| one.name == paper).expect("a paper of that name");
     let make = |table: &'static narrows_papers::Table| {
         let grid = (table.make)(&runs).unwrap_or_else(|error| panic!("{}: {error}", table.name));
         // Of the cells in which a detector is wrong there may be none.
         assert!(!grid.rows.is_empty() || table.name == "wrong", "{} has no rows", table.name);
+        for plot in &grid.plots {
+            let all = plot.curves.iter().all(|curve| curve.y.len() == plot.x.len());
+            assert!(all && !plot.curves.is_empty(), "{}: {}", table.name, plot.title);
+        }
         (table.name, grid)
     };
     paper.tables.iter().map(make).collect()
@@ -45,7 +49,11 @@ fn tr() {
 
 #[test]
 fn sbd() {
-    made("sbd");
+    let tables = made("sbd");
+    let figures = tables.iter().filter(|(_, grid)| !grid.plots.is_empty());
+    let names: Vec<&str> = figures.map(|(name, _)| *name).collect();
+    // In seconds the others have no decision, and no series in the least form.
+    assert_eq!(names, ["shifting"]);
 }
 
 #[test]

@@ -280,7 +280,8 @@ pub fn compare(
         let plan = inputs.plan(named.seeds, jobs, series);
         all.store(plan.tasks().len() as u64, Ordering::Relaxed);
         let provenance = inputs.provenance(&plan, &named.words(&plan))?;
-        let wanted = Wanted { out: out.as_deref(), resume, report: None, force, shown };
+        let wanted =
+            Wanted { out: out.as_deref(), resume, report: None, plots: None, force, shown };
         let stop = || Ok(Arc::clone(stop));
         let ran = |_: &Finished| {
             count.fetch_add(1, Ordering::Relaxed);

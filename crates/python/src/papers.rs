@@ -111,7 +111,7 @@ pub fn papers(
         let chosen = select(&names)?;
         let store = out.as_deref().map(|out| Store::open(out, resume)).transpose()?;
         let form = if quick { Form::Quick } else { Form::Whole };
-        let runs = Runs::new(form, seeds, store.as_ref(), jobs, stop, &|| ())?;
+        let runs = Runs::new(form, seeds, store.as_ref(), jobs, stop, &|_| ())?;
         let mut words = vec!["narrows".to_owned(), "papers".into()];
         words.extend(names.clone());
         words.extend(quick.then(|| "--quick".into()));

@@ -15,7 +15,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use narrows_cli::compare::{Inputs, Results};
-use narrows_cli::size::seconds;
 use narrows_lab::{
     Edits, Finished, Host, HostId, Job, Made, Plan, Row, SeriesOf, Setup, Summary, host, program,
     rows, run as run_on, sha256, tables,
@@ -321,7 +320,7 @@ impl Sweep {
                     for signal in plan.signals_of(control) {
                         of.scenario.under(control, signal.map(|signal| plan.signals[signal]))?;
                         for &host in &hosts {
-                            let each = (TASK_S / seconds(host, &of.scenario).max(1e-3)).floor();
+                            let each = (TASK_S / host.seconds(&of.scenario).max(1e-3)).floor();
                             let each = (each as u64).clamp(1, plan.seeds.count());
                             let host = host.id();
                             variants.push(Variant {

@@ -6,16 +6,16 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
+use crate::colour::STYLE;
 use crate::lanes::Lanes;
 use crate::page::{Page, Part, Section, Timeline};
 use crate::plot::Plot;
-use crate::strips::{Strip, Strips};
+use crate::strips::{Strips, decimals};
 use crate::table::Table;
 
 const UPLOT: &str = include_str!("../assets/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../assets/uPlot.min.css");
 const SCRIPT: &str = include_str!("../assets/page.js");
-const STYLE: &str = include_str!("../assets/page.css");
 
 /// It goes with every copy.
 const UPLOT_LICENCE: &str = include_str!("../../../LICENSES/uPlot-MIT.txt");
@@ -268,16 +268,6 @@ fn table(table: &Table) -> Markup {
     }
 }
 
-/// As many of these values as may be, spread over them by size, with the least and the greatest.
-fn some(values: &[(String, f64)], most: usize) -> Vec<&(String, f64)> {
-    let mut sorted: Vec<_> = values.iter().collect();
-    sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
-    if sorted.len() <= most {
-        return sorted;
-    }
-    (0..most).map(|at| sorted[at * (sorted.len() - 1) / (most - 1)]).collect()
-}
-
 /// Rows of dots, without any script.
 fn strips(strips: &Strips) -> Markup {
     let axis = strips.axis();
@@ -286,21 +276,10 @@ fn strips(strips: &Strips) -> Markup {
     let left = |value: f64| format!("left:{:.2}%", at(value));
     let between =
         |from: f64, to: f64| format!("left:{:.2}%;width:{:.2}%", at(from), at(to) - at(from));
-    let step = axis[1] - axis[0];
-    let whole = |decimals: &usize| {
-        let shifted = step * 10_f64.powi(*decimals as i32);
-        (shifted - shifted.round()).abs() < 1e-6
-    };
-    let of_axis = (0..6).find(whole).unwrap_or(6);
-    let decimals = strips.decimals.max(if step < 1.0 { of_axis + 1 } else { 0 });
+    let (of_axis, decimals) = (decimals(&axis), strips.digits(&axis));
     let tick = |value: &f64| format!("{value:.of_axis$}");
     // Of many rows fewer, so that the file stays small.
     let dots = (DOTS / strips.rows.len().max(1)).clamp(10, 100);
-    let shown = |row: &Strip| match (row.mean, row.ci95) {
-        (Some(mean), Some(half)) => format!("{mean:.decimals$} ±{half:.decimals$}"),
-        (Some(mean), None) => format!("{mean:.decimals$}"),
-        _ => "–".into(),
-    };
     html! {
         div.block {
             h3 { (strips.title) }
@@ -322,17 +301,17 @@ fn strips(strips: &Strips) -> Markup {
                                 i.box style=(between(first, third)) title=(format!("quartiles {first:.decimals$} to {third:.decimals$}")) {}
                                 i.median style=(left(median)) title=(format!("median {median:.decimals$}")) {}
                             }
-                            @for (of, value) in some(&row.values, dots) {
+                            @for (of, value) in row.some(dots) {
                                 i.dot style=(left(*value)) title=(format!("{of}: {value:.decimals$}")) {}
                             }
                             @if let (Some(mean), Some(half)) = (row.mean, row.ci95) {
-                                i.interval style=(between(mean - half, mean + half)) title=(format!("mean {}", shown(row))) {}
+                                i.interval style=(between(mean - half, mean + half)) title=(format!("mean {}", row.shown(decimals))) {}
                             }
                             @if let Some((text, value)) = &row.published {
                                 i.published style=(left(*value)) title=(format!("published {text}")) {}
                             }
                         }
-                        span.value { (shown(row)) @if let Some((text, _)) = &row.published { small { "published " (text) } } }
+                        span.value { (row.shown(decimals)) @if let Some((text, _)) = &row.published { small { "published " (text) } } }
                     }
                 }
                 div.strip.axis aria-hidden="true" {

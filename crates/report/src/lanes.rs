@@ -97,7 +97,7 @@ impl Lanes {
     /// At most about `spans` in each lane: what begins in the same part of its time becomes one, in which
     /// what was lost is added up, what was wrong stays so, and else what lasted longest stands for all.
     #[must_use]
-    pub(crate) fn thinned(&self, spans: usize) -> Lanes {
+    pub fn thinned(&self, spans: usize) -> Lanes {
         let lanes = self.lanes.iter().map(|lane| lane.thinned(spans)).collect();
         Lanes { lanes, ..self.clone() }
     }

@@ -14,11 +14,11 @@ mod plot;
 mod strips;
 mod table;
 
-pub use colour::{COLOURS, Colour};
+pub use colour::{COLOURS, Colour, light};
 pub use command::command_line;
 pub use lanes::{Kind, Lane, Lanes, Span};
 pub use network::{Network, NetworkLink, Route};
 pub use page::{Event, Fact, Page, Part, Section, Tile, Timeline};
 pub use plot::{Curve, Line, Plot};
-pub use strips::{Strip, Strips, axis};
+pub use strips::{Strip, Strips, axis, decimals};
 pub use table::Table;

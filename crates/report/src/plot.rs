@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::colour::Colour;
 
 /// Curves with the same x.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Plot {
     /// The title.
     pub title: String,
@@ -30,7 +30,7 @@ pub struct Plot {
 }
 
 /// A curve of a plot.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Curve {
     /// Its name.
     pub name: String,

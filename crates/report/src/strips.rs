@@ -60,9 +60,46 @@ pub fn axis(values: impl Iterator<Item = f64>) -> Vec<f64> {
     (first..=last).map(|number| (number as f64 * step * 1e9).round() / 1e9).collect()
 }
 
+/// How many decimals the numbers of an axis need, at most 6.
+pub fn decimals(axis: &[f64]) -> usize {
+    let step = axis.windows(2).map(|pair| pair[1] - pair[0]).fold(f64::INFINITY, f64::min);
+    let whole = |decimals: &usize| {
+        let shifted = step * 10_f64.powi(*decimals as i32);
+        !step.is_finite() || (shifted - shifted.round()).abs() < 1e-6
+    };
+    (0..6).find(whole).unwrap_or(6)
+}
+
+impl Strip {
+    /// As many of the values as may be, two or more, spread over them by size, with the least and the greatest.
+    pub fn some(&self, most: usize) -> Vec<&(String, f64)> {
+        let mut sorted: Vec<_> = self.values.iter().collect();
+        sorted.sort_by(|a, b| a.1.total_cmp(&b.1));
+        if sorted.len() <= most {
+            return sorted;
+        }
+        (0..most).map(|at| sorted[at * (sorted.len() - 1) / (most - 1)]).collect()
+    }
+
+    /// `0.83 ±0.02`.
+    pub fn shown(&self, decimals: usize) -> String {
+        match (self.mean, self.ci95) {
+            (Some(mean), Some(half)) => format!("{mean:.decimals$} ±{half:.decimals$}"),
+            (Some(mean), None) => format!("{mean:.decimals$}"),
+            _ => "–".into(),
+        }
+    }
+}
+
 impl Strips {
+    /// Decimals of values beside its axis.
+    pub fn digits(&self, axis: &[f64]) -> usize {
+        let small = axis.windows(2).all(|pair| pair[1] - pair[0] < 1.0);
+        self.decimals.max(if small { decimals(axis) + 1 } else { 0 })
+    }
+
     /// The numbers of its axis. Bars begin at 0.
-    pub(crate) fn axis(&self) -> Vec<f64> {
+    pub fn axis(&self) -> Vec<f64> {
         let of = |row: &Strip| {
             let values = row.values.iter().map(|(_, value)| *value);
             let interval = row.mean.into_iter().flat_map(|mean| {

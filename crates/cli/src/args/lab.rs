@@ -57,6 +57,7 @@ Examples:
   narrows run sbd/nsb-2 --cc olia --on kernel --serve 'mptcpize run iperf3 -s' \\
     --app 'mptcpize run iperf3 -c {server} -t 60'     a program as the source
   narrows run sbd/sb-2 --cc lia+xcorr --report a.html a page for a browser
+  narrows run sbd/sb-2 --cc lia+xcorr --plots out/fig plots for a paper
   narrows run my/scenario.toml --dry-run              what would run")]
 pub struct RunArgs {
     /// A shipped scenario (`narrows list scenarios`) or a TOML file
@@ -90,12 +91,18 @@ pub struct RunArgs {
     /// Run even if the estimate exceeds the available memory or two days
     #[arg(long)]
     pub force: bool,
+    /// Show rates, windows and groups of the paths on the terminal while it runs; q or Ctrl-C interrupts it
+    #[arg(long, conflicts_with_all = ["app", "law"])]
+    pub live: bool,
     /// Write summary.json and a time series (every 100 ms) into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Write a page for a browser: plots over time, the detector's decisions, the network, tables
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
+    /// Write the plots of such a page into this folder for a paper: each as SVG and PDF, 85 mm wide, with its data as CSV
+    #[arg(long, value_name = "DIR")]
+    pub plots: Option<PathBuf>,
     /// Capture packets of hosts or links into this folder, as pcapng
     #[arg(long, value_name = "DIR")]
     pub pcap: Option<PathBuf>,
@@ -112,7 +119,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
     /// Show links, flows and cost of the run without running it
-    #[arg(long, conflicts_with_all = ["json", "out", "report", "pcap"])]
+    #[arg(long, conflicts_with_all = ["json", "live", "out", "report", "plots", "pcap"])]
     pub dry_run: bool,
 }
 
@@ -181,6 +188,9 @@ pub struct CompareArgs {
     /// Write a page for a browser: every metric over the seeds, with tables
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
+    /// Write the plots of such a page into this folder for a paper: each as SVG and PDF, 85 mm wide, with its data as CSV
+    #[arg(long, value_name = "DIR")]
+    pub plots: Option<PathBuf>,
     /// The seeds whose time series (every 100 ms) go into --out
     #[arg(long, value_name = "SEEDS", default_value = "first", requires = "out",
         value_parser = PossibleValuesParser::new(SeriesOf::NAMES).try_map(|name| name.parse::<SeriesOf>()))]

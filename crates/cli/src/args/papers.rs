@@ -38,6 +38,9 @@ pub struct PapersArgs {
     /// Write a page for a browser: all tables with their verdicts
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
+    /// Write the tables that are figures into this folder for a paper: each as SVG and PDF, 85 mm wide, with its data as CSV
+    #[arg(long, value_name = "DIR")]
+    pub plots: Option<PathBuf>,
     /// Rewrite the tables in the pages of this folder
     #[arg(long, value_name = "DIR")]
     pub docs: Option<PathBuf>,

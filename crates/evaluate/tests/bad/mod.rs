@@ -59,7 +59,7 @@ pub fn is_above(criteria: &[&str], name: &str, hooks: &str) {
     std::fs::write(&header, text).unwrap();
     user::load(&header, Checks::None).unwrap();
     let (law, stop) = (Law::new(name).unwrap(), AtomicBool::new(false));
-    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|| ()).unwrap();
+    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|_| ()).unwrap();
     for id in criteria {
         let criterion = CATALOGUE.iter().find(|one| one.id() == *id).unwrap();
         let outcome = criterion.evaluate(&law, &runs);

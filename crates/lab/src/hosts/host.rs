@@ -5,9 +5,13 @@ use std::sync::atomic::AtomicBool;
 use crate::Error;
 use crate::algorithm::Algorithm;
 use crate::capture::CaptureRequest;
+use crate::detection::Found;
+use crate::estimate::Estimate;
 use crate::host_id::HostId;
+use crate::measured::seconds;
 use crate::recorder::Run;
 use crate::scenario::Scenario;
+use crate::series::Sample;
 
 /// What can run scenarios.
 pub trait Host: Sync {
@@ -17,6 +21,11 @@ pub trait Host: Sync {
     /// Does a run take as long as what it models, and the machine with it? Otherwise time is virtual,
     /// and runs can share the cores.
     fn real_time(&self) -> bool;
+
+    /// Time of a run, alone on a core, seconds, about.
+    fn seconds(&self, scenario: &Scenario) -> f64 {
+        if self.real_time() { seconds(scenario.end()) } else { Estimate::of(scenario).seconds() }
+    }
 
     /// Checks, without a look at this machine, that the host has what `job` asks for.
     ///
@@ -40,6 +49,23 @@ pub trait Host: Sync {
     fn run(&self, job: Job) -> Result<Run, Error>;
 }
 
+/// Sees how a run goes on.
+pub trait Live: Sync {
+    /// How it is now: every 100 ms of its time.
+    fn see(&self, seen: Seen);
+}
+
+/// A run as it is now.
+#[derive(Clone, Debug)]
+pub struct Seen<'a> {
+    /// Time since its start, s.
+    pub time_s: f64,
+    /// The paths of all listed connections, always in this order.
+    pub samples: &'a [Sample],
+    /// Where the detector of the connection under test places its paths; empty before its first decision.
+    pub places: Vec<Found>,
+}
+
 /// A run that is asked for.
 pub struct Job<'a> {
     /// What runs.
@@ -54,6 +80,8 @@ pub struct Job<'a> {
     pub capture: Option<CaptureRequest<'a>>,
     /// Programs in place of the source of the connection under test.
     pub app: Option<&'a App>,
+    /// Who sees it go on; needs `series`.
+    pub live: Option<&'a dyn Live>,
     /// Set to interrupt the run.
     pub stop: &'a AtomicBool,
 }
@@ -61,7 +89,8 @@ pub struct Job<'a> {
 impl<'a> Job<'a> {
     /// `scenario` as it is, with seed 1 and no output but its metrics.
     pub fn new(scenario: &'a Scenario, stop: &'a AtomicBool) -> Job<'a> {
-        Job { scenario, control: None, seed: 1, series: false, capture: None, app: None, stop }
+        let (series, capture, app, live) = (false, None, None, None);
+        Job { scenario, control: None, seed: 1, series, capture, app, live, stop }
     }
 
     /// The congestion control of a flow of the scenario; none of UDP.

@@ -18,7 +18,7 @@ use crate::Error;
 use crate::panics::catch;
 use crate::recorder::Run;
 
-pub use host::{App, Host, Job};
+pub use host::{App, Host, Job, Live, Seen};
 
 /// All hosts by name, the default first; instead of one that this program was built without, what
 /// includes it.

@@ -3,9 +3,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use narrows_net::{Nanos, SECOND};
+use narrows_sim::Detection;
 
+use super::host::{Live, Seen};
 use crate::Error;
-use crate::measured::Observed;
+use crate::detection::Found;
+use crate::measured::{Observed, seconds};
 use crate::recorder::Recorder;
 use crate::scenario::{EventKind, Scenario};
 use crate::series::INTERVAL;
@@ -36,6 +39,9 @@ pub trait World {
     /// The host does not say.
     fn look(&mut self, links: bool) -> Result<(Nanos, impl Observed), Error>;
 
+    /// What the detector of the connection under test decided so far, if it has one.
+    fn detection(&self) -> Option<&Detection>;
+
     /// All is sampled that was due at `due`: may it go on?
     ///
     /// # Errors
@@ -45,7 +51,8 @@ pub trait World {
     }
 }
 
-/// Runs `scenario` in `world` from its start to its end. Looks at `stop` after each `slice` of time.
+/// Runs `scenario` in `world` from its start to its end. Looks at `stop` after each `slice` of time. `live` sees
+/// the samples of a series.
 ///
 /// # Errors
 /// [`Error::Interrupted`] once `stop` is set, and those of `world`.
@@ -53,6 +60,7 @@ pub fn play<'a>(
     world: &mut impl World,
     scenario: &'a Scenario,
     series: bool,
+    live: Option<&dyn Live>,
     slice: Nanos,
     stop: &AtomicBool,
 ) -> Result<Recorder<'a>, Error> {
@@ -78,6 +86,13 @@ pub fn play<'a>(
         let (now, sample) = world.look(series)?;
         recorder.sample(now, &sample);
         drop(sample);
+        if let Some(live) = live {
+            let decision = world.detection().and_then(|log| log.decisions.last());
+            let paths = scenario.test.map_or(0, |test| scenario.flows[test].paths.len());
+            let places = decision.into_iter().flat_map(|decision| decision.places).take(paths);
+            let places = places.map(Found::from).collect();
+            live.see(Seen { time_s: seconds(now), samples: recorder.latest(), places });
+        }
         world.check(due)?;
     }
     Ok(recorder)

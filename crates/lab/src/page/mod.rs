@@ -5,7 +5,7 @@ mod run;
 
 use std::path::Path;
 
-use narrows_report::{Page, Table};
+use narrows_report::Table;
 
 use crate::Error;
 use crate::output::Output;
@@ -13,7 +13,7 @@ use crate::provenance::Provenance;
 use crate::table::Lines;
 
 pub use compare::compare;
-pub use narrows_report::Fact;
+pub use narrows_report::{Fact, Page};
 pub use run::{run, shown};
 
 /// The file of a page, which appears when it is finished.

@@ -262,7 +262,7 @@ impl Scenario {
 
     /// The congestion control of the flow of this index; `replaced` is that of the connection under
     /// test, if it is another than the scenario's.
-    pub(crate) fn algorithm(&self, flow: usize, replaced: Option<Algorithm>) -> Option<Algorithm> {
+    pub fn algorithm(&self, flow: usize, replaced: Option<Algorithm>) -> Option<Algorithm> {
         match replaced {
             Some(_) if self.test == Some(flow) => replaced,
             _ => self.flows[flow].control,

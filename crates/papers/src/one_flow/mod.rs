@@ -12,7 +12,7 @@ use narrows_lab::Error;
 use narrows_stats::mean;
 
 use crate::figures::{Interval, quotient, rounded, spread};
-use crate::{Ask, Grid, Kept, Paper, Runs, Table};
+use crate::{Ask, Curves, Grid, Kept, Paper, Runs, Table};
 use networks::{Network, Yardstick, of_table};
 
 /// The tables of docs/results/one-flow.md.
@@ -261,6 +261,16 @@ fn shifting(runs: &Runs) -> Result<Grid, Error> {
     let heads = (0..steps).map(|step| format!("{} s", STEP_S * step));
     let mut grid = Grid::new(["since the shift".to_owned()].into_iter().chain(heads));
     rows.into_iter().for_each(|(name, cells)| grid.row([name].into_iter().chain(cells)));
-    grid.files.push(("shifting.csv".into(), data));
+    let ratios = Curves {
+        title: "Goodput after a shift over that of the rivals",
+        about: "5 s by 5 s, within its 95 % interval.",
+        plots: &["phase"],
+        curves: &["control"],
+        x: ("since_s", "since the shift, s"),
+        y: (Some("ratio"), "ratio", ""),
+        ci95: Some("ci95"),
+        smooth: false,
+    };
+    grid.draw("shifting.csv", data, &ratios);
     Ok(grid)
 }

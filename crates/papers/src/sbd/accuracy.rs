@@ -7,7 +7,7 @@ use super::{
     published_right, ratio_of, right_groups, runs_of, scenarios, share, shares, spread_percent,
 };
 use crate::figures::percent;
-use crate::{Grid, Kept, Runs};
+use crate::{Curves, Grid, Kept, Runs};
 
 /// A path is uncongested only if it was in all ten observations, as in the authors' user-space program.
 const ALWAYS: &str = "decision.clear_always=on";
@@ -171,7 +171,7 @@ pub fn unlikeness(runs: &Runs) -> Result<Grid, Error> {
 pub fn observations(runs: &Runs) -> Result<Grid, Error> {
     let heads = ["10 / 5-9 / 1-4 / 0 right, %", "paper, 10", SIGNALS[0], SIGNALS[1], "Linux 3.14"];
     let mut grid = Grid::new(heads);
-    let mut data = "scenario,right_observations,share\n".to_owned();
+    let mut data = "family,scenario,right_observations,share\n".to_owned();
     for scenario in scenarios(runs.form(), &FAMILIES, "") {
         let paper = if scenario.contains("/nsb") { "45" } else { "90" };
         let mut row = vec![label(&scenario), paper.to_owned()];
@@ -181,8 +181,10 @@ pub fn observations(runs: &Runs) -> Result<Grid, Error> {
             let found = runs_of(runs, &scenario, SBD, signal, settings)?;
             let shares = shares(&found, |phase| &phase.correct_observations_hist);
             if at == 0 {
+                // Whatever the number of paths.
+                let family = scenario.trim_start_matches("sbd/").replace(char::is_numeric, "");
                 for (right, share) in shares.iter().enumerate() {
-                    data += &format!("{scenario},{right},{share:.4}\n");
+                    data += &format!("{family},{scenario},{right},{share:.4}\n");
                 }
             }
             let of = |part: &[f64]| percent(Some(part.iter().sum()));
@@ -193,7 +195,17 @@ pub fn observations(runs: &Runs) -> Result<Grid, Error> {
         }
         grid.row(row);
     }
-    grid.files.push(("sbd-4.csv".into(), data));
+    let shares = Curves {
+        title: "Figure 4: right observations of a decision",
+        about: "Share of the decisions with so many right observations of ten.",
+        plots: &["family"],
+        curves: &["scenario"],
+        x: ("right_observations", "right observations"),
+        y: (Some("share"), "share of decisions", ""),
+        ci95: None,
+        smooth: false,
+    };
+    grid.draw("sbd-4.csv", data, &shares);
     Ok(grid)
 }
 

@@ -5,7 +5,7 @@ use narrows_stats::{mean, quantile};
 
 use super::{SBD, SIGNALS, runs_of};
 use crate::figures::percent;
-use crate::{Grid, Kept, Runs};
+use crate::{Curves, Grid, Kept, Runs};
 
 /// What came after shifts towards shared bottlenecks, or towards separate ones.
 #[derive(Default)]
@@ -115,7 +115,17 @@ pub fn shifting(runs: &Runs) -> Result<Grid, Error> {
             }
         }
     }
-    grid.files.push(("sbd-8a.csv".into(), data));
+    let delays = Curves {
+        title: "Figure 8a: delay of a shift",
+        about: "Share of the shifts that were seen which were seen by then.",
+        plots: &[],
+        curves: &["scenario", "shift_to"],
+        x: ("delay_s", "delay, s"),
+        y: (None, "share of shifts", ""),
+        ci95: None,
+        smooth: false,
+    };
+    grid.draw("sbd-8a.csv", data, &delays);
     Ok(grid)
 }
 

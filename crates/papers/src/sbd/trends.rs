@@ -8,7 +8,7 @@ use narrows_lab::Error;
 use super::{accuracy_of, ask, plus_minus, ratio_of, runs_of, share};
 use crate::figures::{percent, spread, time};
 use crate::runs::first_right;
-use crate::{Form, Grid, Kept, Runs};
+use crate::{Curves, Form, Grid, Kept, Runs};
 
 /// The trace experiments plot every single finding: of TR each 5 s, of SSC each 350 ms, none is held.
 const EACH: [&str; 5] = [
@@ -109,7 +109,17 @@ pub fn traces(runs: &Runs) -> Result<Grid, Error> {
     let earlier = all.iter().filter(|one| one.times[0] < one.times[1]).count();
     grid.note = format!("TR is first in {earlier} of {}.", all.len());
     grid.files.push(("tr-7.csv".into(), positives));
-    grid.files.push(("tr-6.csv".into(), delays(runs)?));
+    let rtts = Curves {
+        title: "Its Figure 6: smoothed RTT",
+        about: "Of four flows of E5, two on each path.",
+        plots: &["queue", "law"],
+        curves: &["connection", "path"],
+        x: ("time_s", "time, s"),
+        y: (Some("srtt_ms"), "smoothed RTT", "ms"),
+        ci95: None,
+        smooth: true,
+    };
+    grid.draw("tr-6.csv", delays(runs)?, &rtts);
     Ok(grid)
 }
 
@@ -182,7 +192,17 @@ pub fn fairness(runs: &Runs) -> Result<Grid, Error> {
                 writeln!(data, "{control},{},{},{},{rate}", row.connection, row.path, row.time_s);
         }
     }
-    grid.files.push(("tr-8-9.csv".into(), data));
+    let rates = Curves {
+        title: "Its Figures 8 and 9: goodput",
+        about: "In E1, of each path; samples of 100 ms: their mean between the least and the greatest.",
+        plots: &["control"],
+        curves: &["connection", "path"],
+        x: ("time_s", "time, s"),
+        y: (Some("goodput_mbps"), "goodput", "Mbit/s"),
+        ci95: None,
+        smooth: true,
+    };
+    grid.draw("tr-8-9.csv", data, &rates);
     Ok(grid)
 }
 

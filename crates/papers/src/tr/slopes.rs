@@ -9,7 +9,7 @@ use narrows_stats::mean;
 use super::networks::{ALONE_MBPS, DURATION_S, ROUTES, SINGLE, alone, experiment, single};
 use super::{Row, ask, beside_reno, rows_of, seeds};
 use crate::figures::median;
-use crate::{Cell, Grid, Judged, Runs, Verdict};
+use crate::{Cell, Curves, Grid, Judged, Runs, Verdict};
 
 /// Time in s, and delay in s.
 type Point = (f64, f64);
@@ -272,7 +272,17 @@ pub fn rates(runs: &Runs) -> Result<Grid, Error> {
             grid.row([name].into_iter().chain(WINDOWS.windows(2).map(window)));
         }
     }
-    grid.files.push(("rates.csv".into(), data));
+    let rates = Curves {
+        title: "Goodput beside two TCP flows",
+        about: "In T3-E1; samples of 100 ms: their mean between the least and the greatest.",
+        plots: &["control", "signal"],
+        curves: &["connection"],
+        x: ("time_s", "time, s"),
+        y: (Some("goodput_mbps"), "goodput", "Mbit/s"),
+        ci95: None,
+        smooth: true,
+    };
+    grid.draw("rates.csv", data, &rates);
     Ok(grid)
 }
 

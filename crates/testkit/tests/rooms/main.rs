@@ -13,6 +13,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("foreign", &[]),
     ("report", &["foreign"]),
+    // The figures of a page, which those who only write pages need not compile.
+    ("plots", &["foreign", "report"]),
     ("netns", &["foreign"]),
     ("mptcp", &["foreign", "netns"]),
     ("traffic", &["net"]),
@@ -62,6 +64,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "mptcp-admin",
             "netns",
             "papers",
+            "plots",
             "transfer",
         ],
     ),
@@ -230,6 +233,12 @@ fn what_is_said_is_found_and_tests_and_questions_are_not() {
     assert_eq!(
         found("fn f() { bar.set_message(\"\"); a.map(io::stderr) }"),
         [".set_message", "stderr()"]
+    );
+    assert_eq!(
+        found(
+            "fn f() { ratatui::crossterm::terminal::enable_raw_mode(); B(CrosstermBackend::new(x)) }"
+        ),
+        ["CrosstermBackend", "enable_raw_mode"]
     );
     let quiet = "fn f() { command.stdout(x); io::stderr().is_terminal(); }
         #[cfg(test)] mod tests { fn f() { println!() } } #[test] fn g() { eprintln!() }";

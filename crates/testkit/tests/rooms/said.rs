@@ -15,6 +15,9 @@ const STREAMS: [&str; 2] = ["stdout", "stderr"];
 /// Of progress bars.
 const METHODS: [&str; 4] = ["set_message", "with_message", "set_prefix", "with_prefix"];
 
+/// Of what draws on a whole terminal.
+const BACKENDS: [&str; 2] = ["CrosstermBackend", "enable_raw_mode"];
+
 /// What code that is not for tests writes to standard output or error with, or lets a progress bar show.
 ///
 /// # Errors
@@ -101,6 +104,8 @@ impl<'ast> Visit<'ast> for Said {
     }
 
     fn visit_expr_path(&mut self, path: &'ast ExprPath) {
+        let names = path.path.segments.iter().map(|one| one.ident.to_string());
+        self.0.extend(names.filter(|name| BACKENDS.contains(&&**name)));
         // One segment alone is a variable.
         let segments = path.path.segments.iter().skip(1);
         self.stream(segments.map(|one| one.ident.to_string()).next_back());

@@ -55,7 +55,7 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
     let wanted: Vec<_> =
         job.by_flow().filter(|(flow, _)| !other(*flow)).map(|(_, wanted)| wanted).collect();
     let host = others.map_or(ID, |others| others.host);
-    let Job { scenario, seed, series, capture, app, stop, .. } = job;
+    let Job { scenario, seed, series, capture, app, live, stop, .. } = job;
     let mut scenario = scenario.drawn(seed);
     if let Some(test) = scenario.test {
         let asked = scenario.asked_signal().unwrap_or(Signal::Rtt);
@@ -120,14 +120,14 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
         others.start(began)?;
     }
 
-    let recorder = play(&mut running, scenario, series, INTERVAL, stop)?;
+    let recorder = play(&mut running, scenario, series, live, INTERVAL, stop)?;
     let (now, mut last) = running.snapshot(true)?;
     let flows = 0..scenario.flows.len();
     last.messages = flows.map(|flow| running.working.progress(flow).messages()).collect();
     let cc = |flow: usize| algorithms[flow].map(|algorithm| algorithm.to_string());
     let control = scenario.test.and_then(|test| algorithms[test]?.ours());
     let detector = control.map(|control| control.detector).filter(|detector| detector.decides());
-    let log = running.detection();
+    let log = running.decided();
     let trial = detector.map(|detector| Trial { scenario, detector, log });
     let mut run = recorder.finish(now, &last, host, seed, cc, trial);
     let repaired = controls.repaired()? - repaired;
@@ -343,7 +343,7 @@ impl<'a> Running<'a> {
     }
 
     /// What the detector of the connection under test decided.
-    fn detection(&self) -> &Detection {
+    fn decided(&self) -> &Detection {
         let test = self.scenario.test.zip(self.others.as_ref());
         let other = test.and_then(|(test, others)| others.detection(test));
         other.unwrap_or_else(|| self.sampler.detection())
@@ -444,6 +444,10 @@ impl World for Running<'_> {
     fn begin(&mut self) {
         self.wire.reset();
         self.began = self.cpus();
+    }
+
+    fn detection(&self) -> Option<&Detection> {
+        Some(self.decided())
     }
 
     fn look(&mut self, links: bool) -> Result<(Nanos, impl Observed), Error> {

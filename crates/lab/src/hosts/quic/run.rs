@@ -2,6 +2,7 @@
 
 use narrows_net::{Counters, LinkId, Nanos};
 use narrows_quic_sim::Sim;
+use narrows_sim::Detection;
 use narrows_traffic::{FlowId, Message};
 
 use super::check::{check, couplings, ignored, signal};
@@ -28,7 +29,7 @@ pub fn run(job: Job) -> Result<Run, Error> {
     check(&job)?;
     let controls = controls(&job)?;
     let couplings = couplings(&job)?;
-    let Job { scenario, control, seed, series, stop, .. } = job;
+    let Job { scenario, control, seed, series, live, stop, .. } = job;
     let mut scenario = scenario.drawn(seed);
     if let Some(test) = scenario.test {
         let signal = signal(&scenario);
@@ -53,7 +54,7 @@ pub fn run(job: Job) -> Result<Run, Error> {
         }));
     }
     let mut run = Running { scenario, sim, links, handles, connections };
-    let recorder = play(&mut run, scenario, series, slice(scenario), stop)?;
+    let recorder = play(&mut run, scenario, series, live, slice(scenario), stop)?;
 
     let cc = |flow: usize| scenario.algorithm(flow, control).map(|cc| cc.to_string());
     let tested = scenario.test.and_then(|test| run.connections[test].as_ref().zip(controls[test]));
@@ -117,6 +118,11 @@ impl World for Running<'_> {
 
     fn begin(&mut self) {
         self.sim.net.reset_link_counters();
+    }
+
+    fn detection(&self) -> Option<&Detection> {
+        let connection = self.connections[self.scenario.test?].as_ref()?;
+        Some(&connection.seen.detection)
     }
 }
 

@@ -3,7 +3,7 @@
 use narrows_laws::Control;
 use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_net::{Counters, LinkId, Nanos};
-use narrows_sim::{PathConfig, PathStats, Sim};
+use narrows_sim::{Detection, PathConfig, PathStats, Sim};
 use narrows_traffic::{FlowId, Message};
 
 use super::build::{Build, controls};
@@ -27,7 +27,7 @@ use crate::summary::Summary;
 /// capture that cannot be written.
 pub fn simulate(job: Job) -> Result<Run, Error> {
     let controls = controls(&job)?;
-    let Job { scenario, control, seed, series, capture, stop, .. } = job;
+    let Job { scenario, control, seed, series, capture, live, stop, .. } = job;
     let scenario = &scenario.drawn(seed);
     let mut capture = capture.map(|request| Capture::new(scenario, seed, request)).transpose()?;
     let mut build = Build::new(scenario, seed)?;
@@ -42,7 +42,7 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     // What is captured waits in memory until its slice ends.
     let slice = (slice(scenario) / if capture.is_some() { 16 } else { 1 }).max(1);
     let mut run = Running { scenario, sim, links, handles, paths, capture };
-    let recorder = play(&mut run, scenario, series, slice, stop)?;
+    let recorder = play(&mut run, scenario, series, live, slice, stop)?;
     if let Some(capture) = &mut run.capture {
         capture.finish()?;
     }
@@ -68,8 +68,7 @@ impl Running<'_> {
     fn trial(&self, controls: &[Option<Control>]) -> Option<Trial<'_>> {
         let scenario = self.scenario;
         let test = scenario.test?;
-        let FlowId::Connection(id) = self.handles[test] else { return None };
-        let log = self.sim.detection(id)?;
+        let log = self.detection()?;
         let detector = controls[test]?.detector;
         Some(Trial { scenario, detector, log })
     }
@@ -117,6 +116,13 @@ impl World for Running<'_> {
 
     fn begin(&mut self) {
         self.sim.reset_link_counters();
+    }
+
+    fn detection(&self) -> Option<&Detection> {
+        match self.handles[self.scenario.test?] {
+            FlowId::Connection(id) => self.sim.detection(id),
+            _ => None,
+        }
     }
 }
 

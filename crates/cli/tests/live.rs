@@ -1,0 +1,124 @@
+//! `run --live` on a terminal that `script` of util-linux makes.
+
+#![cfg(feature = "lab")]
+
+use std::io::{Read, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// A command on a terminal of its own, and what it wrote there.
+struct OnTerminal {
+    child: Child,
+    keys: ChildStdin,
+    wrote: Arc<Mutex<String>>,
+}
+
+impl OnTerminal {
+    /// Lines of a shell; none where there is no `script`.
+    fn new(lines: &str) -> Option<OnTerminal> {
+        let mut command = Command::new("script");
+        command.args(["-qec", lines, "/dev/null"]).env("TERM", "xterm").env("SHELL", "/bin/sh");
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let Ok(mut child) = command else {
+            eprintln!("skipped: script is not installed");
+            return None;
+        };
+        let (keys, mut from) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+        let wrote = Arc::new(Mutex::new(String::new()));
+        let to = Arc::clone(&wrote);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 65536];
+            while let Ok(read @ 1..) = from.read(&mut bytes) {
+                *to.lock().unwrap() += &String::from_utf8_lossy(&bytes[..read]);
+            }
+        });
+        Some(OnTerminal { child, keys, wrote })
+    }
+
+    fn wrote(&self) -> String {
+        self.wrote.lock().unwrap().clone()
+    }
+
+    fn wait(&self, what: &str) {
+        let patience = Instant::now() + Duration::from_secs(60);
+        while !self.wrote().contains(what) {
+            assert!(Instant::now() < patience, "no {what:?} on the terminal");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn press(&mut self, key: &[u8]) {
+        self.keys.write_all(key).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    /// What it wrote, once it has ended, and its exit code.
+    fn end(mut self, last: &str) -> (String, Option<i32>) {
+        self.wait(last);
+        let code = self.child.wait().unwrap().code();
+        (self.wrote(), code)
+    }
+}
+
+fn narrows(args: &str) -> String {
+    format!("stty rows 30 cols 100; stty -g; {} {args}", env!("CARGO_BIN_EXE_narrows"))
+}
+
+/// The settings of the terminal before and after, as `stty -g` says them, and what was written between.
+fn settings(wrote: &str) -> (&str, &str, &str) {
+    let (before, rest) = wrote.split_once("\r\n").unwrap();
+    let (between, after) = rest.split_once("then ").unwrap();
+    (before, between, after.lines().next().unwrap())
+}
+
+const LEFT: &str = "\u{1b}[?1049l";
+
+#[test]
+fn ctrl_c_ends_the_run_and_gives_the_terminal_back() {
+    let run = narrows("run sbd/sb-2 --cc lia+xcorr --set duration='100 min' --live");
+    // Last, a signal from elsewhere.
+    for key in [Some(b"\x03"), Some(b"q"), None] {
+        let by = if key.is_none() { "timeout --foreground -s TERM 3 " } else { "" };
+        let run = run.replace("stty -g; ", &format!("stty -g; {by}"));
+        let lines = format!("{run}; code=$?; printf 'then '; stty -g; exit $code");
+        let Some(mut terminal) = OnTerminal::new(&lines) else { return };
+        terminal.wait("simulated");
+        if let Some(key) = key {
+            terminal.wait("group");
+            terminal.press(key);
+        }
+        let (wrote, code) = terminal.end("then ");
+        let (before, between, after) = settings(&wrote);
+        // `timeout` has a code of its own.
+        let expected = if key.is_some() { 130 } else { 124 };
+        assert_eq!((before, code), (after, Some(expected)), "{wrote:?}");
+        let (_, said) = between.rsplit_once(LEFT).unwrap();
+        assert!(said.contains("narrows: interrupted"), "{said:?}");
+        assert!(said.contains("\u{1b}[?25h"), "the cursor is back: {said:?}");
+    }
+}
+
+#[test]
+fn at_the_end_a_key_shows_the_results() {
+    let run = narrows("run sbd/sb-2 --cc lia --set duration='5 s' --live");
+    let lines = format!("{run}; code=$?; printf 'then '; stty -g; exit $code");
+    let Some(mut terminal) = OnTerminal::new(&lines) else { return };
+    // Of "The run has ended" only the letters come that differ from what stood there.
+    terminal.wait("a key shows");
+    terminal.press(b" ");
+    let (wrote, code) = terminal.end("then ");
+    let (before, between, after) = settings(&wrote);
+    assert_eq!((before, code), (after, Some(0)), "{wrote:?}");
+    let (view, said) = between.rsplit_once(LEFT).unwrap();
+    assert!(said.contains("Jain's index") && !view.contains("Jain's index"), "{said:?}");
+}
+
+#[test]
+fn without_a_terminal_it_is_refused_in_a_line() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    let output = command.args(["run", "sbd/sb-2", "--live"]).output().unwrap();
+    let line = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(line, "narrows: --live: expected a terminal as standard output\n");
+}
