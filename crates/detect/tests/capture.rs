@@ -205,7 +205,7 @@ fn a_new_connection_of_the_same_ends_begins_anew() {
             stamps: packet.stamps.map(|(stamp, echo)| {
                 if packet.forward { (stamp.wrapping_add(11_096), echo) } else { (stamp, echo) }
             }),
-            ..*packet
+            ..packet.clone()
         })
         .collect();
     packets.push(syn);
