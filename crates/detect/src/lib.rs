@@ -4,7 +4,8 @@
 //! A file is read twice. The first pass, [`Source::open`], finds the flows, how large they are and
 //! which signal their packets give; the second, [`Detection::run`], gives the delays and losses of the
 //! largest to a detector of `narrows_laws` and reports each of its decisions, and at the end a
-//! [`Verdict`] on each two flows. Both take the same memory whatever the size of the file. How a delay
+//! [`Verdict`] on each two flows. Both take the same memory whatever the size of the file. A
+//! log is read once: what it shows is kept in a temporary file. How a delay
 //! is measured is described in `docs/guide/detect.md`.
 
 mod capture;

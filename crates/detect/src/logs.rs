@@ -1,6 +1,7 @@
 //! Logs of QUIC, a path of a connection as a flow. The files are read once; what they show of each path stands
 //! in a temporary file a trace, in which it is measured.
 
+use std::collections::BTreeSet;
 use std::io::{BufReader, ErrorKind, Read as _};
 use std::path::Path;
 
@@ -129,6 +130,11 @@ impl Read {
 pub fn survey(inputs: &[Input], limits: Limits) -> Result<Survey, Error> {
     let mut read: Vec<(usize, Read)> = Vec::new();
     let (mut notes, mut events) = (Vec::new(), 0);
+    let short = |of: &Input| {
+        let name = Path::new(of.name()).file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    };
+    let names: BTreeSet<String> = inputs.iter().map(short).collect();
     for (file, input) in inputs.iter().enumerate() {
         let traces = traces(input)?;
         if read.len() + traces.len() > TRACES {
@@ -137,12 +143,14 @@ pub fn survey(inputs: &[Input], limits: Limits) -> Result<Survey, Error> {
         }
         let several = traces.len() > 1;
         for (number, trace) in traces.into_iter().enumerate() {
-            let name = Path::new(input.name()).file_name().unwrap_or_default().to_string_lossy();
+            // Files of one name are told apart by their folders.
+            let alike = names.len() < inputs.len();
+            let name = if alike { input.name().to_owned() } else { short(input) };
             let name = match (several, inputs.len()) {
                 (true, 1) => format!("trace {}", number + 1),
                 (true, _) => format!("{name} trace {}", number + 1),
                 (false, 1) => String::new(),
-                (false, _) => name.to_string(),
+                (false, _) => name,
             };
             events += trace.events;
             read.push((file, Read { name, trace }));

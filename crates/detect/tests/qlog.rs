@@ -215,6 +215,8 @@ fn several_logs_are_on_one_clock() {
             told(0, 15_000, 10_000, 1)
         ]
     );
+    let alike = vec![log("a/x", "1700000000005", 20), log("b/x", "1700000000005", 20)];
+    assert_eq!(Source::logs(alike, ALL).unwrap().recording().flows, ["a/x", "b/x"]);
     let undated = vec![log("a", "1700000000005", 20), log("b", "0", 30)];
     assert_eq!(
         Source::logs(undated, ALL).unwrap_err().to_string(),
