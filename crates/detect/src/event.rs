@@ -306,6 +306,7 @@ impl End {
 pub struct Data {
     pub latest_rtt: Scalar,
     pub path_id: Scalar,
+    packet_number_space: Scalar,
     packet_type: Scalar,
     packet_number: Scalar,
     packet_size: Scalar,
@@ -336,6 +337,7 @@ impl Data {
         let header = self.header.0.as_ref();
         let of = |scalar: &Scalar| scalar.text().map(|name| name.to_ascii_lowercase());
         let kind = header.and_then(|header| of(&header.packet_type)).or(of(&self.packet_type));
+        let kind = kind.or(of(&self.packet_number_space));
         let others = ["initial", "handshake", "0rtt", "retry", "version_negotiation"];
         kind.is_some_and(|kind| others.contains(&&*kind))
     }

@@ -166,6 +166,15 @@ fn without_logged_times_packets_and_their_acknowledgements_have_them() {
         source.recording().notes,
         ["q.sqlog: no latest_rtt; round-trip times are from packets to their acknowledgements"]
     );
+    // By their events, and not those of the handshake.
+    let acked = |ms, space: &str, largest: u32| {
+        let numbers =
+            format!("\"packet_number_space\":\"{space}\",\"packet_numbers\":[0,{largest}]");
+        event(ms, "quic:packets_acked", &numbers)
+    };
+    let packets = [sent(0.0, 0, 1), acked(5.0, "handshake", 1), acked(30.0, "application data", 1)];
+    let source = open(&[head(DATED), packets.concat()].concat()).unwrap();
+    assert_eq!(observations(&source), [told(0, 30_000, 0, 1)]);
     // As xquic's: the times do not say of which of two paths they are.
     let unplaced = [metrics(140.0, "\"latest_rtt\":31000"), metrics(141.0, "\"latest_rtt\":90000")];
     let source = open(&[text, unplaced.concat()].concat()).unwrap();
