@@ -27,7 +27,17 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     if let Some(interface) = &args.interface {
         return stream::interface(interface, args, only(&detectors)?, &params, limits);
     }
-    let path = args.file.as_deref().unwrap_or("-".as_ref());
+    if args.files.len() > 1 {
+        if args.losses.is_some() {
+            return Err(Error::input(
+                "--losses",
+                "a qlog includes losses; expected one CSV for FILE",
+            ));
+        }
+        let inputs = args.files.iter().map(|path| Input::file(path)).collect();
+        return report(args, Source::logs(inputs, limits)?, &detectors, &params);
+    }
+    let path = args.files.first().map_or("-".as_ref(), PathBuf::as_path);
     let input = if path == "-" {
         let (is_capture, from) = begin(io::stdin())
             .map_err(|error| Error::input(STDIN, format!("cannot read: {error}")))?;
@@ -40,7 +50,8 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     } else {
         Input::file(path)
     };
-    file(args, input, &detectors, &params, limits)
+    let losses = args.losses.as_deref().map(Input::file);
+    report(args, Source::open(input, losses, limits)?, &detectors, &params)
 }
 
 /// The detector, if it is one.
@@ -51,16 +62,13 @@ fn only(detectors: &[Detector]) -> Result<Detector, Error> {
     }
 }
 
-/// A file, which is read more than once.
-fn file(
+/// What was read, with each detector.
+fn report(
     args: &DetectArgs,
-    input: Input,
+    source: Source,
     detectors: &[Detector],
     params: &Params,
-    limits: Limits,
 ) -> Result<(), Error> {
-    let losses = args.losses.as_deref().map(Input::file);
-    let source = Source::open(input, losses, limits)?;
     for note in &source.recording().notes {
         crate::note(&format!("narrows: {note}"));
     }

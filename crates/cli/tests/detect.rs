@@ -1,4 +1,4 @@
-//! `narrows detect` on captures of the simulator and on tables.
+//! `narrows detect` on captures of the simulator, on logs of QUIC and on tables.
 
 #![cfg(all(feature = "detect", feature = "lab"))]
 
@@ -431,6 +431,63 @@ fn real_downloads() {
 }
 
 /// 20 small flows with acknowledgements hide one of 300 packets that nobody acknowledges.
+/// The log of a connection for 20 s: each 20 ms a round-trip time on each of its paths, in the queues of
+/// these numbers.
+fn qlog(queues: &[u64]) -> String {
+    let mut log =
+        "{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\"trace\":{\"common_fields\":\
+                   {\"reference_time\":{\"epoch\":\"2026-01-01T00:00:00Z\"}}}}\n"
+            .to_owned();
+    let mut delays: Vec<(u64, f64)> = queues.iter().map(|&queue| (queue, 20.0)).collect();
+    for step in 0..1000_u64 {
+        for (path, (queue, delay)) in delays.iter_mut().enumerate() {
+            // A queue grows and shrinks for some time each, by its number and the time alone.
+            let mut hash =
+                (step / 10 + 1).wrapping_mul(queue.wrapping_mul(2) + 0x9e37_79b9_7f4a_7c15);
+            hash = (hash ^ (hash >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let change = ((hash >> 40) % 9) as f64 - 4.0;
+            *delay = (*delay + change).clamp(0.0, 60.0);
+            let (ms, rtt) = (step as f64 * 20.0 + path as f64, 40.0 + *delay);
+            log += &format!(
+                "{{\"time\":{ms},\"name\":\"quic:recovery_metrics_updated\",\
+                 \"data\":{{\"latest_rtt\":{rtt},\"path_id\":{path}}}}}\n"
+            );
+        }
+    }
+    log
+}
+
+#[test]
+fn paths_of_a_connection_of_quic_and_connections_beside_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let shared = json(&["detect", &file("shared.sqlog", &qlog(&[1, 1]))]);
+    assert_eq!(names(&shared["flows"]), ["path 0", "path 1"]);
+    assert_eq!((&shared["signal"], verdicts(&shared)), (&"rtt".into(), vec!["shared"]));
+    let separate = json(&["detect", &file("separate.sqlog", &qlog(&[1, 2]))]);
+    assert_eq!(verdicts(&separate), ["separate"]);
+    let [a, b, c] = [("a", 1), ("b", 1), ("c", 2)]
+        .map(|(name, queue)| file(&format!("{name}.sqlog"), &qlog(&[queue])));
+    let three = json(&["detect", &a, &b, &c]);
+    assert_eq!(names(&three["flows"]), ["a.sqlog", "b.sqlog", "c.sqlog"]);
+    assert_eq!(verdicts(&three), ["shared", "separate", "separate"]);
+
+    let cut = file("cut.sqlog", &qlog(&[1])[..5000]);
+    let lines = qlog(&[1])[..5000].lines().count();
+    assert_eq!(refused(&["detect", &cut]), format!("{cut} line {lines}: ends within an object"));
+    let capture = capture("bbr-shared");
+    let expected =
+        "expected a qlog: of captures and tables one file is read (mergecap joins captures)";
+    assert_eq!(refused(&["detect", &a, &capture]), format!("{capture}: {expected}"));
+    assert!(refused(&["detect", &a, "--at", "sender"]).contains("expected a capture for FILE"));
+    let losses = refused(&["detect", &a, &b, "--losses", &c]);
+    assert_eq!(losses, "--losses: a qlog includes losses; expected one CSV for FILE");
+}
+
 #[test]
 fn where_no_flow_of_enough_packets_gives_a_delay_there_is_an_error_that_says_so() {
     let Some(file) = narrows_testkit::data("cases/no-flow-left/none.pcap") else { return };

@@ -61,9 +61,14 @@ impl Input {
         let file = keep().map_err(|error: io::Error| {
             Error::input(name, format!("cannot keep it in {}: {error}", folder.display()))
         })?;
+        Ok(Input::of(name, file))
+    }
+
+    /// A file that is open and whose name nobody knows.
+    pub(crate) fn of(name: &str, file: File) -> Input {
         let file = Arc::new(file);
         let open = move || Ok(Box::new(Kept { file: Arc::clone(&file), at: 0 }) as Reader);
-        Ok(Input { name: name.into(), open: Box::new(open) })
+        Input { name: name.into(), open: Box::new(open) }
     }
 
     /// Bytes, with a name.

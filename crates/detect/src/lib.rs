@@ -1,10 +1,11 @@
-//! Which flows share a bottleneck, found from recordings of them: a capture (pcap, pcapng) or
-//! a table of delays (CSV), plain or compressed by gzip or zstd; or while they send ([`Live`]).
+//! Which flows share a bottleneck, found from recordings of them: a capture (pcap, pcapng), logs of QUIC
+//! (qlog) or a table of delays (CSV), plain or compressed by gzip or zstd; or while they send ([`Live`]).
 //!
 //! A file is read twice. The first pass, [`Source::open`], finds the flows, how large they are and
 //! which signal their packets give; the second, [`Detection::run`], gives the delays and losses of the
 //! largest to a detector of `narrows_laws` and reports each of its decisions, and at the end a
-//! [`Verdict`] on each two flows. Both take the same memory whatever the size of the file. How a delay
+//! [`Verdict`] on each two flows. Both take the same memory whatever the size of the file. A
+//! log is read once: what it shows is kept in a temporary file. How a delay
 //! is measured is described in `docs/guide/detect.md`.
 
 mod capture;
@@ -13,9 +14,12 @@ mod copies;
 mod decision;
 mod detect;
 mod error;
+mod event;
 mod file;
 mod input;
+mod json;
 mod live;
+mod logs;
 mod measure;
 mod mptcp;
 mod observation;
@@ -24,6 +28,8 @@ mod packet;
 mod page;
 mod place;
 mod plot;
+mod qlog;
+mod reference;
 mod report;
 mod sizes;
 mod skipped;
@@ -32,6 +38,7 @@ mod stream;
 mod survey;
 mod table;
 mod tally;
+mod trace;
 mod traffic;
 mod verdict;
 mod watch;

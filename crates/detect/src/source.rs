@@ -1,7 +1,8 @@
-//! What is read: a capture or a table, its flows, and their delays and losses.
+//! What is read: a capture, logs of QUIC or a table, its flows, and their delays and losses.
 
 use crate::{
-    Error, Input, Limits, MAX_FLOWS, Observation, Signal, Traffic, capture, measure, survey, table,
+    Error, Input, Limits, MAX_FLOWS, Observation, Signal, Traffic, capture, json, logs, measure,
+    survey, table,
 };
 
 /// What is known of a recording: its flows, and what they sent.
@@ -25,16 +26,15 @@ pub struct Recording {
 /// A file whose flows are known.
 #[derive(Debug)]
 pub struct Source {
-    input: Input,
-    losses: Option<Input>,
     kind: Kind,
     recording: Recording,
 }
 
 #[derive(Debug)]
 enum Kind {
-    Capture(survey::Survey),
-    Table(table::Survey),
+    Capture(Input, survey::Survey),
+    Logs(logs::Survey),
+    Table(Input, Option<Input>, table::Survey),
 }
 
 impl Source {
@@ -47,6 +47,15 @@ impl Source {
     pub fn open(input: Input, losses: Option<Input>, limits: Limits) -> Result<Source, Error> {
         let limits = Limits { flows: limits.flows.min(MAX_FLOWS), ..limits };
         let (_, beginning) = input.open()?;
+        if json::is_json(&beginning) {
+            if losses.is_some() {
+                return Err(Error::input(
+                    "--losses",
+                    "a qlog includes losses; expected CSV for FILE",
+                ));
+            }
+            return Source::logs(vec![input], limits);
+        }
         let (kind, recording) = if capture::is_capture(&beginning) {
             if losses.is_some() {
                 let message = "a capture includes losses; expected CSV for FILE";
@@ -61,7 +70,7 @@ impl Source {
                 span: (0.0, (survey.end - survey.start) as f64 / 1e9),
                 notes: survey.notes.clone(),
             };
-            (Kind::Capture(survey), recording)
+            (Kind::Capture(input, survey), recording)
         } else {
             if limits.at.is_some() {
                 return Err(Error::input("--at", "expected a capture for FILE, found a table"));
@@ -75,9 +84,39 @@ impl Source {
                 span: (survey.start, survey.end),
                 notes: survey.notes.clone(),
             };
-            (Kind::Table(survey), recording)
+            (Kind::Table(input, losses, survey), recording)
         };
-        Ok(Source { input, losses, kind, recording })
+        Ok(Source { kind, recording })
+    }
+
+    /// Reads logs of QUIC (qlog), each of a connection or of several, and chooses the paths that are
+    /// analysed. What they show of these is kept in temporary files.
+    ///
+    /// # Errors
+    /// A file is no qlog or cannot be read, or none shows round-trip times; of several that have, one does not
+    /// say when it began.
+    pub fn logs(inputs: Vec<Input>, limits: Limits) -> Result<Source, Error> {
+        if limits.at.is_some() {
+            return Err(Error::input("--at", "expected a capture for FILE, found a qlog"));
+        }
+        for input in &inputs {
+            let (_, beginning) = input.open()?;
+            if !json::is_json(&beginning) {
+                let message = "expected a qlog: of captures and tables one file is read (mergecap joins captures)";
+                return Err(Error::input(input.name(), message));
+            }
+        }
+        let survey =
+            logs::survey(&inputs, Limits { flows: limits.flows.min(MAX_FLOWS), ..limits })?;
+        let recording = Recording {
+            signal: Signal::Rtt,
+            captured: None,
+            flows: survey.flows.clone(),
+            traffic: survey.traffic.clone(),
+            span: (0.0, survey.span_s),
+            notes: survey.notes.clone(),
+        };
+        Ok(Source { kind: Kind::Logs(survey), recording })
     }
 
     /// What is known of it.
@@ -94,8 +133,11 @@ impl Source {
         each: impl FnMut(Observation) -> Result<(), E>,
     ) -> Result<(), E> {
         match &self.kind {
-            Kind::Capture(survey) => measure::measure(&self.input, survey, each),
-            Kind::Table(survey) => table::measure(&self.input, self.losses.as_ref(), survey, each),
+            Kind::Capture(input, survey) => measure::measure(input, survey, each),
+            Kind::Logs(survey) => logs::measure(survey, each),
+            Kind::Table(input, losses, survey) => {
+                table::measure(input, losses.as_ref(), survey, each)
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::sizes::{COUNTED, Flows, forget_half};
 use crate::skipped::Skipped;
 use crate::survey::{Captured, again_note, choose, name, place, read};
 use crate::tally::{Entry, Way};
-use crate::{Decision, Error, Found, Limits, MAX_FLOWS, Recording, Signal};
+use crate::{Decision, Error, Found, Limits, MAX_FLOWS, Recording, Signal, mptcp};
 
 /// Between two looks at which flows there are, nanoseconds.
 const LOOK: i64 = 1_000_000_000;
@@ -491,6 +491,10 @@ impl Stream {
             )
         });
         let captured = self.signal.as_ref().and_then(|(_, captured)| captured.as_ref());
+        let entries: Vec<Entry> = self.slots.iter().map(entry).collect();
+        let flows: Vec<String> =
+            self.slots.iter().zip(&entries).map(|(slot, of)| name(slot.ends, of, all())).collect();
+        let multipath = entries.iter().map(|of| &of.multipath);
         let notes = self
             .skipped
             .note(self.packets)
@@ -498,14 +502,15 @@ impl Stream {
             .chain(again_note(copies.sum(), self.packets))
             .chain(back)
             .chain(captured.and_then(Captured::note))
-            .chain(crowded);
+            .chain(crowded)
+            .chain(mptcp::notes(multipath.zip(flows.iter().map(String::as_str))));
         let recording = Recording {
             signal: self.signal.map_or(Signal::Rtt, |(signal, _)| signal),
             captured: captured.map(Captured::reason),
-            flows: self.slots.iter().map(|slot| name(slot.ends, &entry(slot), all())).collect(),
-            traffic: self.slots.iter().map(|slot| entry(slot).traffic()).collect(),
-            span: (seconds(self.since), seconds(end)),
             notes: notes.collect(),
+            flows,
+            traffic: entries.iter().map(Entry::traffic).collect(),
+            span: (seconds(self.since), seconds(end)),
         };
         let mut verdicts = self.live.verdicts();
         verdicts.retain(|verdict| verdict.flows.1 < self.slots.len());

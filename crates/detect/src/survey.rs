@@ -11,7 +11,7 @@ use crate::place::{At, Clue, Decided, Why, places};
 use crate::sizes::{COUNTED, Flows, forget_half, hidden, left_out};
 use crate::skipped::Skipped;
 use crate::tally::{Entry, Way};
-use crate::{Error, Input, Limits, Signal, Traffic};
+use crate::{Error, Input, Limits, Signal, Traffic, mptcp};
 
 /// Longer captures have damaged times, nanoseconds: a month.
 const LONG: i64 = 30 * 86_400_000_000_000;
@@ -225,8 +225,11 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
             traffic: entry.traffic(),
         }
     });
+    let flows: Vec<Flow> = flows.collect();
+    let multipath = chosen.iter().map(|&index| &sized[index].1.multipath);
+    notes.extend(mptcp::notes(multipath.zip(flows.iter().map(|flow| flow.name.as_str()))));
     let captured = placed.as_ref().map(Captured::reason).unwrap_or_default();
-    Ok(Survey { signal, captured, flows: flows.collect(), notes, order, start, end })
+    Ok(Survey { signal, captured, flows, notes, order, start, end })
 }
 
 /// The note on flows of messages.
@@ -388,9 +391,10 @@ pub fn name<'a>(
     mut all: impl Iterator<Item = &'a Entry>,
 ) -> String {
     let mut name = ends_name(entry.ends(ends));
-    if entry.multipath.seen {
-        name += " mptcp";
+    if !entry.multipath.is() {
+        return name;
     }
+    name += " mptcp";
     if let Some(token) = entry.multipath.token {
         // A subflow that the host which was connected to has begun names the other's token.
         let first = all.find(|first| first.multipath.own == Some(token));

@@ -41,12 +41,27 @@ pub struct Way {
     pub stamped: Option<(u32, i64)>,
     /// Shortest time from here to this way's far end and back, nanoseconds.
     pub reach: Option<i64>,
-    /// How far its data are acknowledged, by how many segments, and how many of these were of messages.
+    /// How far its data are acknowledged, by what, and by what in an earlier connection of the same ends.
     pub acked: Option<u32>,
-    pub acks: u64,
-    pub of_messages: u64,
+    pub acks: Acks,
+    pub before: Acks,
     /// The largest segment that its sender announced that it takes itself.
     pub mss: Option<u16>,
+}
+
+/// Segments that acknowledge data of a connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Acks {
+    count: u64,
+    /// Those that [tell nothing of the network](is_of_a_message).
+    of_messages: u64,
+}
+
+impl Acks {
+    /// Those that tell something.
+    fn telling(self) -> u64 {
+        self.count - self.of_messages
+    }
 }
 
 /// A flow being counted; the ways are from its smaller end and from its larger.
@@ -100,6 +115,9 @@ impl Entry {
             let (first, last) = this.sent.unwrap_or((time, time));
             this.sent = Some((first.min(time), last.max(time)));
         }
+        if segment.syn {
+            this.renew();
+        }
         if segment.len > 0 || segment.syn {
             let end = segment.end();
             if segment.syn || this.highest.is_none_or(|highest| after(end, highest)) {
@@ -114,8 +132,8 @@ impl Entry {
             let before = *other.acked.get_or_insert(ack);
             if after(ack, before) {
                 let message = is_of_a_message(segment, ack.wrapping_sub(before), mss);
-                other.acks += 1;
-                other.of_messages += u64::from(message);
+                other.acks.count += 1;
+                other.acks.of_messages += u64::from(message);
                 other.acked = Some(ack);
             }
         }
@@ -188,10 +206,11 @@ impl Entry {
         (self.ways[self.data()].reach, self.ways[1 - self.data()].reach)
     }
 
-    /// Do nearly all acknowledgements of its data [tell nothing of the network](is_of_a_message)?
+    /// Do nearly all acknowledgements of its data [tell nothing of the network](is_of_a_message)? Of several
+    /// connections of its ends the one whose acknowledgements tell most decides.
     pub fn is_messages(&self) -> bool {
-        let Way { acks, of_messages, .. } = self.ways[self.data()];
-        acks > 0 && 10 * of_messages >= 9 * acks
+        let Acks { count, of_messages } = self.ways[self.data()].most_telling();
+        count > 0 && 10 * of_messages >= 9 * count
     }
 
     /// The tick of what stamps the signal, if the flow gives that where it was captured.
@@ -211,6 +230,18 @@ impl Entry {
 }
 
 impl Way {
+    /// Its ends begin another connection, whose sequence numbers are others.
+    fn renew(&mut self) {
+        self.before = self.most_telling();
+        (self.acks, self.acked) = (Acks::default(), None);
+    }
+
+    /// Of the connections of its ends, the acknowledgements of the one with most that tell something.
+    fn most_telling(&self) -> Acks {
+        let (now, before) = (self.acks, self.before);
+        if (now.telling(), now.count) >= (before.telling(), before.count) { now } else { before }
+    }
+
     /// Copies are many, and what was sent again within a tick is rare.
     pub fn doubled(&self) -> bool {
         9 * self.doubtful >= self.segments

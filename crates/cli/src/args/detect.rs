@@ -14,21 +14,23 @@ Examples:
   narrows detect two.pcap --json | jq '.verdicts'
   narrows detect -i eth0 --for 60s                 what is sent now, until Ctrl-C or so long
   ssh host sudo tcpdump -U -s 128 -w - tcp | narrows detect -
+  narrows detect trace.sqlog                       the paths of a connection of QUIC
+  narrows detect server/*.sqlog                    connections, by the logs of their sender
   narrows detect delays.csv.gz --losses losses.csv   flow,t_s,owd_ms; flow,t_s
   narrows detect two.pcap --detector ssc --set ssc.preset=mptcp-sbd")]
 pub struct DetectArgs {
-    /// Capture (pcap, pcapng) or CSV with columns flow, t_s and owd_ms or rtt_ms, also compressed by
-    /// gzip or zstd; - is standard input, a capture there is read as it comes
+    /// Capture (pcap, pcapng), logs of QUIC (qlog, one or several) or CSV with columns flow, t_s and owd_ms
+    /// or rtt_ms, also compressed by gzip or zstd; - is standard input, a capture there is read as it comes
     #[arg(value_name = "FILE", required_unless_present = "interface")]
-    pub file: Option<PathBuf>,
+    pub files: Vec<PathBuf>,
     /// Capture on this interface, or on any, by tcpdump (root or cap_net_raw)
-    #[arg(short, long, value_name = "IFACE", conflicts_with_all = ["file", "losses", "plot", "report"])]
+    #[arg(short, long, value_name = "IFACE", conflicts_with_all = ["files", "losses", "plot", "report"])]
     pub interface: Option<String>,
     /// With --interface: packets to capture, in tcpdump's language
-    #[arg(long, value_name = "FILTER", default_value = "tcp", conflicts_with = "file")]
+    #[arg(long, value_name = "FILTER", default_value = "tcp", conflicts_with = "files")]
     pub filter: String,
     /// With --interface: end after so many seconds, such as 60 or 60s; else Ctrl-C ends
-    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds, conflicts_with = "file")]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds, conflicts_with = "files")]
     pub seconds: Option<u64>,
     /// Detectors of shared bottlenecks, separated by commas, or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = narrows_detect::DEFAULT)]

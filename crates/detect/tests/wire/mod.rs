@@ -4,7 +4,7 @@
 
 use std::net::Ipv4Addr;
 
-use etherparse::{PacketBuilder, TcpOptionElement};
+use etherparse::{PacketBuilder, TcpOptionElement, TcpOptions};
 use narrows_detect::{Error, Input, Limits, Observation, Source};
 
 /// Bytes of data in a segment.
@@ -26,17 +26,33 @@ pub struct Tcp {
     pub sack: Option<(u32, u32)>,
     /// Of a SYN: the maximum segment size that it announces.
     pub mss: Option<u16>,
+    /// A SYN without an acknowledgement.
+    pub asks: bool,
+    /// MPTCP's option, from its subtype on.
+    pub mptcp: Vec<u8>,
 }
 
 impl Tcp {
     /// Data of the client.
     pub fn data(time: i64, client: u8, seq: u32, stamps: Option<(u32, u32)>) -> Tcp {
-        Tcp { time, forward: true, client, seq, ack: 1, len: MSS, stamps, sack: None, mss: None }
+        Tcp { forward: true, seq, ack: 1, len: MSS, ..Tcp::ack(time, client, 1, stamps) }
     }
 
     /// The server's acknowledgement.
     pub fn ack(time: i64, client: u8, ack: u32, stamps: Option<(u32, u32)>) -> Tcp {
-        Tcp { time, forward: false, client, seq: 1, ack, len: 0, stamps, sack: None, mss: None }
+        Tcp {
+            time,
+            forward: false,
+            client,
+            seq: 1,
+            ack,
+            len: 0,
+            stamps,
+            sack: None,
+            mss: None,
+            asks: false,
+            mptcp: Vec::new(),
+        }
     }
 
     /// From the IP header on, without the data; and its length on the wire.
@@ -54,13 +70,23 @@ impl Tcp {
             options.push(TcpOptionElement::SelectiveAcknowledgement(block, [None; 3]));
         }
         options.extend(self.mss.map(TcpOptionElement::MaximumSegmentSize));
+        // Before the others, whose end may be one of all.
+        let mut raw = Vec::new();
+        if !self.mptcp.is_empty() {
+            raw.extend([30, 2 + self.mptcp.len() as u8]);
+            raw.extend(&self.mptcp);
+            raw.resize(raw.len().next_multiple_of(4), 1);
+        }
+        raw.extend(TcpOptions::try_from_elements(&options).unwrap().as_slice());
         let mut builder = PacketBuilder::ipv4(from.0.octets(), to.0.octets(), 64)
-            .tcp(from.1, to.1, self.seq, 1000)
-            .ack(self.ack);
-        if self.mss.is_some() {
+            .tcp(from.1, to.1, self.seq, 1000);
+        if !self.asks {
+            builder = builder.ack(self.ack);
+        }
+        if self.mss.is_some() || self.asks {
             builder = builder.syn();
         }
-        let builder = builder.options(&options).unwrap();
+        let builder = builder.options_raw(&raw).unwrap();
         let mut bytes = Vec::new();
         builder.write(&mut bytes, &vec![0; self.len as usize]).unwrap();
         let wire = bytes.len() as u32;
