@@ -72,3 +72,8 @@ fn detectors() {
 fn laws() {
     made("laws");
 }
+
+#[test]
+fn mixes() {
+    made("mixes");
+}

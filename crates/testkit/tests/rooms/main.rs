@@ -12,13 +12,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("net", &[]),
     ("stats", &[]),
     ("foreign", &[]),
+    ("advice", &[]),
     ("report", &["foreign"]),
     ("netns", &["foreign"]),
     ("mptcp", &["foreign", "netns"]),
     ("traffic", &["net"]),
     ("sim", &["laws", "net", "traffic"]),
     ("kernel", &["foreign", "laws"]),
-    ("mptcp-admin", &["detect", "foreign", "kernel", "laws", "mptcp", "netns", "report", "stats"]),
+    ("mptcp-admin", &["advice", "detect", "foreign", "kernel", "laws", "mptcp", "netns", "report", "stats"]),
     ("quic", &["laws"]),
     ("quic-sockets", &[]),
     ("transfer", &["foreign", "laws", "quic", "quic-sockets"]),
@@ -28,6 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "lab",
         &[
+            "advice",
             "emu",
             "foreign",
             "kernel",
