@@ -184,6 +184,9 @@ fn what_only_the_kernel_has_is_refused_by_the_simulator_before_anything_runs() {
 
     let message = "small: flows.a.cc: the simulator has no kernel:cubic; --on kernel has";
     assert_eq!(broken("cc = \"reno\"", "cc = \"kernel:cubic\""), message);
+    let message = "small: flows.a.tcp.ecn: reno is no scalable control (RFC 9331); expected true, false, or \"scalable\" with dctcp";
+    let scalable = "cc = \"reno\", tcp.ecn = \"scalable\"";
+    assert_eq!(broken("cc = \"reno\"", scalable), message);
     // The option goes before the file.
     let file = home.path().join("s.toml");
     fs::write(&file, SMALL.replace("cc = \"reno\"", "cc = \"kernel:cubic\"")).unwrap();
@@ -702,7 +705,7 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
         ("aqm = \"dualpi2\"", "links.wire: link 'wire': DualPI2 marks, so the link must"),
         (
             "ecn = true\naqm = { dualpi2 = { coupling = 0 } }",
-            "links.wire: link 'wire': DualPI2's coupling must be above 0",
+            "links.wire: link 'wire': DualPI2's coupling must be at least 1",
         ),
         ("loss = { good_to_bad = \"1 %\" }", "links.wire.loss: missing field"),
         (

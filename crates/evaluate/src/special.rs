@@ -85,7 +85,8 @@ pub fn marks(law: &str, form: Form) -> Vec<Cell> {
         };
         Cell::most(format!("{discipline} marks"), law, bed, 1.0, |run| link(run, "l").mean_queue_ms)
     };
-    ["red", "codel", "dualpi2"][..form.pick(3, 3, 1)].iter().map(cell).collect()
+    // CoDel's queue shows best who ignores marks: the others drop before it is full.
+    ["codel", "red", "dualpi2"][..form.pick(3, 3, 1)].iter().map(cell).collect()
 }
 
 /// 7.1: DualPI2 beside a scalable flow, DCTCP: what that loses more than beside Reno and CUBIC, the delay of its queue with it, and what
@@ -115,7 +116,7 @@ pub fn l4s(law: &str, form: Form) -> Vec<Cell> {
 
 /// 7.6: a receiver acknowledges what was lost, hides marks, or acknowledges each packet: what a rival loses more than where a
 /// standard's receiver does so. Windows are bounded by the receivers' buffers, of two pipes with full queues. No law hears of a loss that
-/// is hidden: there two paths are judged against two flows.
+/// is hidden: there two paths are judged against two flows that have as much between them.
 pub fn receivers(law: &str, form: Form) -> Vec<Cell> {
     let marks = Link::new("l", KBPS, RTT_MS, 4.0).with("aqm = \"red\"\necn = true");
     let lies = [
@@ -134,14 +135,14 @@ pub fn receivers(law: &str, form: Form) -> Vec<Cell> {
                 let bed = |who: Who| {
                     let bed = Bed::one(link.clone(), 15.0, 45.0).tcps(1, "rival", "l", kind);
                     let bed = if *name == "hides marks" { bed.ecn() } else { bed };
-                    let more = format!("{lie}, recv_buffer = \"400 kB\"");
-                    let bed = match who {
+                    let buffer = |kb: u32| format!("{lie}, recv_buffer = \"{kb} kB\"");
+                    match who {
                         Who::Standard(control) if *name == "hides losses" && count == 2 => {
-                            bed.tcp("more1", "l", control, 1.0, &more)
+                            let bed = bed.tcp("more1", "l", control, 1.0, &buffer(200));
+                            judged_with(bed, who, count, RTT_MS, &buffer(200))
                         }
-                        _ => bed,
-                    };
-                    judged_with(bed, who, count, RTT_MS, &more)
+                        _ => judged_with(bed, who, count, RTT_MS, &buffer(400)),
+                    }
                 };
                 let place = format!("{name}, {}", paths(count));
                 cells.push(Metric::Goodput.cell(&place, kind, against(law, bed)));

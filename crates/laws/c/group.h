@@ -329,10 +329,13 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 	return 1;
 }
 
-/* Is a congestion event that the host reports now the one that the path has followed? */
-NR_INLINE int nr_group_followed(NR_HOOK)
+/*
+ * Is a congestion event that the host reports now the one that the path has followed? Also where
+ * the siblings have fallen silent since, or the masks have split.
+ */
+NR_INLINE int nr_group_followed(struct nr_private *p)
 {
-	return nr_group(p)->out && nr_cut_together(c, i) != 1u << (i & 7);
+	return nr_group(p)->out != 0;
 }
 
 /* ssthresh at the path's own congestion event. */
@@ -342,7 +345,7 @@ NR_INLINE nr_u32 nr_group_ssthresh(NR_HOOK, nr_group_cut cut)
 	nr_u32 ssthresh;
 
 	g->prior = c->path[i & 7].word[0];
-	if (nr_group_followed(NR_ARGS))
+	if (nr_group_followed(p))
 		return p->cwnd;
 	ssthresh = nr_group_reduced(NR_ARGS, cut);
 	g->cut_us = ev->now_us;
@@ -485,17 +488,17 @@ NR_NOINLINE nr_u64 nr_group_best(const struct nr_conn *c, nr_u32 set)
  */
 NR_NOINLINE nr_u64 nr_group_part(const struct nr_conn *c, nr_u32 group, nr_u32 set, nr_u32 power)
 {
-	struct nr_fx one = nr_fx(1), best, own, all, part;
+	struct nr_fx one = nr_fx(1), best, own, weighted, all, part;
 
 	if (!c || group == set)
 		return nr_fx_word(one);
 	best = nr_fx_of(nr_group_best(c, set));
-	own = nr_fx_of(nr_group_sum(c, group, NR_GROUP_WEIGHTED));
-	best = nr_fx_less(best, own) ? own : best;
+	weighted = nr_fx_of(nr_group_sum(c, group, NR_GROUP_WEIGHTED));
+	best = nr_fx_less(best, weighted) ? weighted : best;
 	own = nr_fx_of(nr_group_sum(c, group, NR_GROUP_RATE));
 	all = nr_fx_of(nr_group_sum(c, set, NR_GROUP_RATE));
-	part = nr_fx_mul(own, nr_fx(nr_group_rtt(c, group)));
-	part = nr_fx_div(nr_fx_mul(part, best), nr_fx_mul(all, all));
+	part = nr_fx_div(own, all);
+	part = nr_fx_div(nr_fx_mul(nr_fx_mul(part, part), best), weighted);
 	part = nr_fx_less(one, part) ? one : part;
 	all = nr_fx_of(nr_group_sum(c, set, NR_GROUP_WEIGHTED));
 	best = nr_fx_div(best, all);

@@ -189,8 +189,14 @@ mod tests {
                 (c.discipline, c.ecn) = (Discipline::DualPi2(dual), true);
             })
         };
-        assert!(dual(DualPi2 { target: 0, ..DualPi2::default() }).contains("DualPI2's target"));
-        assert!(dual(DualPi2 { coupling: f64::NAN, ..DualPi2::default() }).contains("coupling"));
+        for unfit in [0, 333_332] {
+            let dual = dual(DualPi2 { target: unfit, ..DualPi2::default() });
+            assert!(dual.contains("DualPI2's target"));
+        }
+        for unfit in [f64::NAN, 0.99] {
+            let dual = dual(DualPi2 { coupling: unfit, ..DualPi2::default() });
+            assert!(dual.contains("coupling"));
+        }
         assert!(dual(DualPi2 { range: Nanos::MAX, ..DualPi2::default() }).contains("one hour"));
         assert!(discipline(Discipline::DualPi2(DualPi2::default())).contains("ECN on"));
         let pie = Pie { alpha: f64::NAN, ..Pie::default() };

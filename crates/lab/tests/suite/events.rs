@@ -225,7 +225,10 @@ fn what_tcp_links_and_schedulers_can_do_reaches_the_simulator() {
     }
     let red = of(", tcp.ecn = true", "links.a.aqm = \"red\"\nlinks.a.ecn = true\n");
     assert!(red.links[0].marks > 0 && red.links[1].marks == 0);
-    let dual = of(", tcp.ecn = \"scalable\"", "links.a.aqm = \"dualpi2\"\nlinks.a.ecn = true\n");
+    let mut dual =
+        two(", tcp.ecn = \"scalable\"", "links.a.aqm = \"dualpi2\"\nlinks.a.ecn = true\n");
+    dual.flows[0].control = Some("dctcp".parse().unwrap());
+    let dual = result(&dual).summary;
     assert!(dual.links[0].marks > 0 && dual.links[1].marks == 0);
     let codel = of("", "links.a.aqm = \"codel\"\n");
     assert!(codel.links[0].aqm_drops > 0 && codel.links[0].aqm_drops <= codel.links[0].drops);

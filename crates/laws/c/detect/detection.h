@@ -257,20 +257,27 @@ NR_NOINLINE int nr_observe(nr_u32 detector, struct nr_detection *det)
 	return 0;
 }
 
+/* Bits of masks that couple the paths in `set` with others. */
+NR_INLINE nr_u64 nr_masks_of(nr_u64 set)
+{
+	nr_u64 bits = 0;
+
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
+		bits |= (0 - (set >> j & 1)) & (0xffull << (8 * j) | NR_MASKS_COLUMN << j);
+	return bits & ~NR_MASKS_DISJOINT;
+}
+
 /*
  * Bits of masks of paths that share with no other by what a detector knows of pairs: their losses
  * are random, or they joined after it was asked.
  */
 NR_INLINE nr_u64 nr_unshared(const struct nr_scratch *s)
 {
-	nr_u64 bits = s->early;
+	nr_u64 set = s->lossy;
 
-	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++) {
-		nr_u64 alone = (s->lossy >> j & 1) | ((nr_s32)(s->stamp - s->since[j]) <= 0);
-
-		bits |= (0 - alone) & (0xffull << (8 * j) | NR_MASKS_COLUMN << j);
-	}
-	return bits & ~NR_MASKS_DISJOINT;
+	for (nr_u32 j = 0; j < NR_MAX_PATHS; j++)
+		set |= (nr_u64)((nr_s32)(s->stamp - s->since[j]) <= 0) << j;
+	return (s->early & ~NR_MASKS_DISJOINT) | nr_masks_of(set);
 }
 
 /*

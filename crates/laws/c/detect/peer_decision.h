@@ -13,6 +13,10 @@
  * decision is obeyed that is older than the newest complete one. Epochs count intervals of the
  * receiver's detector, 240 ms or more, and wrap after 4 hours, so what was received more than
  * NR_PEER_MS ago is older than all.
+ *
+ * Paths of one place may share a bottleneck: whether that is known the option does not say. So they
+ * grow together, and none is cut for another. A path whose losses are random, which its sender
+ * knows, is coupled with none (random_loss.h).
  */
 #ifndef NARROWS_DETECT_PEER_DECISION_H
 #define NARROWS_DETECT_PEER_DECISION_H
@@ -116,7 +120,7 @@ NR_INLINE int nr_obey(struct nr_conn *c, struct nr_detection *det, struct nr_pee
 		      nr_u32 epoch, nr_u64 now_us)
 {
 	nr_u32 now_ms = (nr_u32)(now_us / 1000), stamp = (nr_u32)NR_READ(c->tick), known = 0;
-	nr_u64 cuts = NR_READ(c->cuts), masks = NR_READ(c->masks);
+	nr_u64 cuts = NR_READ(c->cuts), masks = NR_READ(c->masks), random = 0;
 	struct nr_places now;
 
 	NR_READ_BARRIER();
@@ -127,18 +131,20 @@ NR_INLINE int nr_obey(struct nr_conn *c, struct nr_detection *det, struct nr_pee
 			return 0;
 		p->scratch.place[j] = (nr_u8)place;
 		known |= place ^ NR_UNDECIDED;
+		random |= (nr_u64)(NR_READ(det->path[j].loss.random) & 1) << j;
 	}
 	if (known && det->peer_ms &&
 	    now_ms - det->peer_ms + NR_AHEAD_MS < NR_PEER_LEAST_MS + NR_AHEAD_MS)
 		return 0;
-	if (known &&
-	    !nr_masks_store(c, masks, nr_decided_masks(&det->params.decision, &p->scratch)))
+	if (known && !nr_masks_store(c, masks,
+				     nr_decided_masks(&det->params.decision, &p->scratch) &
+					 ~nr_masks_of(random)))
 		return 0;
 	p->done_ms = now_ms;
 	NR_WRITE(p->done, epoch);
 	if (!known)
 		return 0;
-	nr_cuts_store(c, cuts, nr_group_masks(&p->scratch));
+	nr_cuts_store(c, cuts, NR_MASKS_DISJOINT);
 	now = nr_places(stamp ? stamp : 1, p->scratch.place);
 	NR_WRITE(det->peer_ms, now_ms ? now_ms : 1);
 	nr_note_groups(det, det->decided, now, now_us);

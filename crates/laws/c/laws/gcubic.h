@@ -97,6 +97,11 @@ NR_INLINE void nr_gcubic_before(NR_HOOK)
 	nr_u32 cwnd = p->cwnd, before = p->prior_cwnd;
 	nr_u64 window = nr_group_window(p);
 
+	/* On its way back to ssthresh: that is the window that is cut. */
+	if (!nr_first_slow_start(p) && cwnd < p->ssthresh) {
+		cwnd = p->ssthresh;
+		window = cwnd * (nr_u64)NR_GROUP_ONE;
+	}
 	if (!nr_group_follow(NR_ARGS, nr_gcubic_cut))
 		return;
 	nr_gcubic_reduced(p, nr_cut_together(c, i), cwnd, window);
@@ -110,7 +115,7 @@ NR_INLINE nr_u32 nr_gcubic_ssthresh(NR_HOOK)
 	struct nr_cubic *cubic = &nr_gcubic(p)->cubic;
 
 	cubic->prior = cubic->now;
-	if (!nr_group_followed(NR_ARGS))
+	if (!nr_group_followed(p))
 		nr_gcubic_reduced(p, nr_cut_together(c, i), p->cwnd, nr_group_window(p));
 	return nr_group_ssthresh(NR_ARGS, nr_gcubic_cut);
 }

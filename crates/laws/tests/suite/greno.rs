@@ -444,11 +444,17 @@ fn a_loss_after_a_timeout_is_another_event() {
 }
 
 #[test]
-fn alone_it_is_reno_also_with_packets_out_from_the_group_s_time() {
+fn what_was_out_is_of_the_event_also_when_the_group_has_split() {
     let mut host = group(&[40, 40]);
     host.report(0, EventKind::Recovery);
     host.report(1, EventKind::Acked);
     host.conn.set_masks(0x8040_2010_0804_0201);
+    host.report(1, EventKind::Recovery);
+    assert_eq!(host.conn.path(1).ssthresh, 19);
+    host.report(1, EventKind::Recovered);
+    later(&mut host, &[40, 40], 100_000);
+    // Alone it is Reno.
+    host.set_cwnd(1, 19);
     host.report(1, EventKind::Recovery);
     assert_eq!(host.conn.path(1).ssthresh, 9);
 }

@@ -19,7 +19,11 @@ struct Sender {
 
 impl Sender {
     fn new() -> Sender {
-        let control: Control = "lia+ssc".parse().unwrap();
+        Sender::of("lia+ssc")
+    }
+
+    fn of(control: &str) -> Sender {
+        let control: Control = control.parse().unwrap();
         let params = Params::default().with(&[("decision.every", "1")]);
         let (conn, detection) = (Conn::new(control, &params), Detection::new(&params));
         let (peer, private) = (PeerDecision::default(), Default::default());
@@ -32,14 +36,19 @@ impl Sender {
     }
 
     fn event(&mut self, path: u32, kind: EventKind, state: State) {
+        self.event_with(path, kind, state, 1, 0);
+    }
+
+    fn event_with(&mut self, path: u32, kind: EventKind, state: State, delivered: u32, lost: u32) {
         let event = Event {
+            lost,
             now_us: self.now_us,
             kind: kind as u32,
             state: state as u32,
             srtt8_us: 160_000,
             rtt_us: 20_000,
             cwnd: 10,
-            delivered: 1,
+            delivered,
             ..Event::default()
         };
         let private = &mut self.private[path as usize];
@@ -89,6 +98,7 @@ fn a_decision_is_obeyed_when_all_paths_that_carry_data_have_received_it() {
     assert_eq!(sender.masks(), [7, 7, 7], "the third has not received it");
     assert!(sender.receives(2, 7, 2));
     assert_eq!(sender.masks(), [3, 3, 4]);
+    assert_eq!(sender.conn.cuts & 0x07_0707, 0x04_0201, "it may share, so it is not cut");
     assert!(sender.detection.receiver_decides(sender.now_us));
     assert!(!sender.receives(1, 7, 1), "obeyed before");
     // Nor an older one.
@@ -108,6 +118,21 @@ fn a_path_without_data_need_not_receive_it_and_is_coupled_with_all() {
     sender.acks(State::Idle);
     assert!(!sender.receives(0, 7, 1) && sender.receives(1, 7, 2));
     assert_eq!(sender.masks(), [5, 6, 7]);
+}
+
+/// Its sender alone knows that no queue drops what a path loses.
+#[test]
+fn a_path_with_random_losses_is_coupled_with_none() {
+    let mut sender = Sender::of("lia+xcorr");
+    for _ in 0..100 {
+        sender.now_us += 50_000;
+        for path in 0..3 {
+            let lost = u32::from(path == 1);
+            sender.event_with(path, EventKind::Acked, State::Active, 2, lost);
+        }
+    }
+    assert!(sender.all_receive(7, [1, 1, 1]));
+    assert_eq!(sender.masks(), [5, 2, 5]);
 }
 
 #[test]

@@ -566,8 +566,9 @@ fn a_pair_is_described() {
 
 const MEMBERS: usize = 8;
 
-/// The places that the C gives to members with these answers on pairs i > j, at i (i - 1) / 2 + j.
-fn places(answers: &[[u8; 28]]) -> Vec<[u32; MEMBERS]> {
+/// The places that the C gives to members with these answers on pairs i > j, at i (i - 1) / 2 + j, and as bits
+/// whom each is known to share with.
+fn grouped(answers: &[[u8; 28]]) -> Vec<[[u32; MEMBERS]; 2]> {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("groups");
     let c = concat!(env!("CARGO_MANIFEST_DIR"), "/c");
@@ -583,9 +584,41 @@ fn places(answers: &[[u8; 28]]) -> Vec<[u32; MEMBERS]> {
     fs::write(&input, lines).unwrap();
     let output = Command::new(&program).stdin(fs::File::open(&input).unwrap()).output().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
-    let numbers = |line: &str| line.split_whitespace().map(|n| n.parse().unwrap()).collect();
-    let places: Vec<Vec<u32>> = output.lines().map(numbers).collect();
-    places.into_iter().map(|places| places.try_into().unwrap()).collect()
+    let numbers = |line: &str| {
+        let all: Vec<u32> = line.split_whitespace().map(|n| n.parse().unwrap()).collect();
+        [0, MEMBERS].map(|at| std::array::from_fn(|n| all[at + n]))
+    };
+    output.lines().map(numbers).collect()
+}
+
+/// Answers on pairs, in the order of [`grouped`].
+fn answer(answers: &[u8; 28], i: usize, j: usize) -> u8 {
+    match i.cmp(&j) {
+        Ordering::Less => answers[j * (j - 1) / 2 + i],
+        Ordering::Equal => 1,
+        Ordering::Greater => answers[i * (i - 1) / 2 + j],
+    }
+}
+
+/// One wrong answer of shared links two bottlenecks, whose other pairs are known to be separate.
+#[test]
+fn paths_that_are_known_to_be_separate_are_not_cut_for_each_other() {
+    let bottleneck = |member: usize| member / 4;
+    let mut answers = [0; 28];
+    for i in 1..MEMBERS {
+        for j in 0..i {
+            answers[i * (i - 1) / 2 + j] = if bottleneck(i) == bottleneck(j) { 1 } else { 2 };
+        }
+    }
+    let [_, right] = grouped(&[answers])[0];
+    assert_eq!(right, [0x0f, 0x0f, 0x0f, 0x0f, 0xf0, 0xf0, 0xf0, 0xf0]);
+    answers[4 * 3 / 2 + 3] = 1;
+    let [places, known] = grouped(&[answers])[0];
+    assert_eq!(places, [0; MEMBERS], "they grow together");
+    assert_eq!(known, [0x0f, 0x0f, 0x0f, 0x1f, 0xf8, 0xf0, 0xf0, 0xf0]);
+    // Without an answer of its own a pair is known by others.
+    answers[2 * 1 / 2] = 0;
+    assert_eq!(grouped(&[answers])[0][1][2], 0x0f);
 }
 
 /// The answers of `members` members, shared or separate as their groups, with some not known.
@@ -612,12 +645,8 @@ fn what_is_not_known_is_coupled_and_as_little_else_as_can_be() {
         all.extend((0..500).map(|n| partial(&mut random, 1 + n % 5, known)));
     }
     let (mut merged, mut between) = (0, 0);
-    for (answers, places) in all.iter().zip(places(&all)) {
-        let answer = |i: usize, j: usize| match i.cmp(&j) {
-            Ordering::Less => answers[j * (j - 1) / 2 + i],
-            Ordering::Equal => 1,
-            Ordering::Greater => answers[i * (i - 1) / 2 + j],
-        };
+    for (answers, [places, _]) in all.iter().zip(grouped(&all)) {
+        let answer = |i, j| answer(answers, i, j);
         let members = || 0..MEMBERS;
         let said = |n| {
             [detect::Answer::Unsure, detect::Answer::Shared, detect::Answer::Separate]

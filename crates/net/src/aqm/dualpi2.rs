@@ -4,9 +4,11 @@ use super::Signals;
 use crate::line::{Line, Waiting};
 use crate::{MAX_DELAY, MILLISECOND, Nanos, SECOND};
 
-/// Packets up to which the L queue's own marking is silent, so that slow links do not mark each one:
-/// `Th_len`, RFC 9332, appendix A.2.
+/// The L queue's own delay marks a packet only if more than so many wait behind it, so that slow links do not mark
+/// each one: `Th_len`, RFC 9332, appendix A, which asks once the packet is taken.
 const LEAST_PACKETS: usize = 1;
+/// Least time between updates of p', so that a simulation does something else as well.
+const LEAST_UPDATE: Nanos = MILLISECOND / 3;
 /// Packets of the L queue for one of the C queue where both wait: a weight of 1/16 for the latter, which
 /// RFC 9332, appendix A.2, recommends.
 const TURNS: i64 = 15;
@@ -51,12 +53,13 @@ impl DualPi2 {
     /// What is wrong, if anything.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         let DualPi2 { target, rtt_max, threshold, range, .. } = *self;
-        if target == 0 || self.update() < MILLISECOND / 1000 {
-            Some("DualPI2's target must be above 0 and its rtt_max at least 3 us")
+        if self.update() < LEAST_UPDATE {
+            Some("DualPI2's target must be at least 0.34 ms and its rtt_max at least 1 ms")
         } else if target.max(rtt_max).max(threshold).max(range) > MAX_DELAY {
             Some("DualPI2's times must be at most one hour")
-        } else if !(self.coupling > 0.0 && self.coupling.is_finite()) {
-            Some("DualPI2's coupling must be above 0")
+        } else if !(self.coupling >= 1.0 && self.coupling.is_finite()) {
+            // Below, the C queue would drop all before the L queue is overloaded.
+            Some("DualPI2's coupling must be at least 1")
         } else {
             None
         }
@@ -189,8 +192,8 @@ impl State {
             let both = self.low.line.len() > 0 && self.classic.line.len() > 0;
             let low = if both { self.credit >= 0 } else { self.low.line.len() > 0 };
             let half = if low { &mut self.low } else { &mut self.classic };
-            let few = half.line.len() <= LEAST_PACKETS;
             let mut head = half.line.pop()?;
+            let few = half.line.len() <= LEAST_PACKETS;
             let overload = coupled >= 1.0;
             let drops = if low && !overload {
                 let own = self.config.ramp(now.saturating_sub(head.entered));
@@ -235,11 +238,11 @@ mod tests {
     fn fate(p: f64, ecn: Ecn, delay: Nanos) -> (u64, usize) {
         let mut state = State { p, ..State::new(DualPi2::default()) };
         let (mut counters, mut lost) = (Counters::default(), Vec::new());
-        (0..1001).for_each(|_| state.push(waiting(ecn, 0)));
+        (0..1002).for_each(|_| state.push(waiting(ecn, 0)));
         for _ in 0..1000 {
             let mut signals = Signals { ecn: true, counters: &mut counters, lost: &mut lost };
             state.pop(delay, &mut signals);
-            if state.len() <= 1 {
+            if state.len() <= 2 {
                 break;
             }
         }
@@ -280,9 +283,10 @@ mod tests {
         assert!(marked(1200 * US) >= 998);
         let step = DualPi2 { range: 0, ..DualPi2::default() };
         assert_eq!([799, 800].map(|us| step.ramp(us * US)), [0.0, 1.0]);
-        // One packet alone is not marked, however late.
+        // With one behind it a packet is not marked, however late.
         let mut state = State::new(DualPi2::default());
         let (mut counters, mut lost) = (Counters::default(), Vec::new());
+        state.push(waiting(Ecn::Ect1, 0));
         for _ in 0..10 {
             state.push(waiting(Ecn::Ect1, 0));
             let mut signals = Signals { ecn: true, counters: &mut counters, lost: &mut lost };

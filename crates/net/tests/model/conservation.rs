@@ -56,8 +56,9 @@ pub fn any_discipline() -> impl Strategy<Value = Discipline> {
         .prop_map(|(target, update, burst)| Pie { target, update, burst, ..Pie::default() });
     let fq_codel = (codel.clone(), 1_u32..8, 1_u32..3000)
         .prop_map(|(codel, flows, quantum)| FqCoDel { codel, flows, quantum });
-    let dual = (1..MILLISECOND, 3000..10 * MILLISECOND, 0..MILLISECOND, 0..MILLISECOND).prop_map(
-        |(target, rtt_max, threshold, range)| DualPi2 {
+    let times = (MILLISECOND / 2..2 * MILLISECOND, MILLISECOND..10 * MILLISECOND);
+    let dual = (times, 0..MILLISECOND, 0..MILLISECOND).prop_map(
+        |((target, rtt_max), threshold, range)| DualPi2 {
             target,
             rtt_max,
             threshold,

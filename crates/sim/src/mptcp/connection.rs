@@ -267,6 +267,9 @@ impl Connection {
         if let Some(receiver_detector) = self.receiver_detector.as_mut().filter(|_| self.detects) {
             receiver_detector.on_segment(path, segment, wire.now);
         }
+        if self.subflows[path].receiver.must_acknowledge_before(ce) {
+            self.acknowledge(path, wire);
+        }
         let Subflow { receiver, .. } = &mut self.subflows[path];
         let due = receiver.on_segment(segment, ce, wire.now, self.multipath, &mut self.data);
         self.pushed |= u8::from(receiver.delack.is_pushed()) << path;

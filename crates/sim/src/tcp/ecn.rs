@@ -73,6 +73,12 @@ impl EcnReceiver {
         EcnReceiver { echo: false, scalable: tcp.ecn && tcp.scalable, hides }
     }
 
+    /// Is a segment that is marked if `ce` the first of its kind after others? A scalable sender counts marked packets, so
+    /// no acknowledgement covers both kinds (RFC 8257, section 3.2; Linux: dctcp_ece_ack_update()).
+    pub fn turns(&self, ce: bool) -> bool {
+        self.scalable && !self.hides && ce != self.echo
+    }
+
     /// A segment arrived, marked if `ce`: so many acknowledgements are due at once. For a scalable sender one, whenever
     /// marks begin or end.
     pub fn on_segment(&mut self, cwr: bool, ce: bool) -> u32 {
@@ -80,7 +86,7 @@ impl EcnReceiver {
             return 0;
         }
         if self.scalable {
-            let turns = ce != self.echo;
+            let turns = self.turns(ce);
             self.echo = ce;
             return u32::from(turns);
         }

@@ -73,6 +73,11 @@ impl Receiver {
         self.disorder.as_ref().is_none_or(|disorder| disorder.out_of_order.is_empty())
     }
 
+    /// Must what waits to be acknowledged be so before a segment is taken that is marked if `ce`?
+    pub fn must_acknowledge_before(&self, ce: bool) -> bool {
+        self.acked < self.next && self.ecn.turns(ce)
+    }
+
     /// Takes a segment, marked if `ce`, and hands what is in order to the connection. True if an
     /// acknowledgement is due at once.
     pub fn on_segment(
@@ -312,6 +317,34 @@ mod tests {
         assert_eq!(marked, [true, true, false, true]);
         let answered = [20, 21, 22].map(|number| acked(number, false, number == 20));
         assert_eq!(answered, [true, false, true]);
+    }
+
+    /// RFC 8257, section 3.2: no acknowledgement covers marked and unmarked segments.
+    #[test]
+    fn a_scalable_sender_hears_apart_of_what_was_marked_and_what_was_not() {
+        let scalable = TcpConfig { ecn: true, scalable: true, ..TcpConfig::default() };
+        let mut receiver = Receiver::new(&scalable);
+        let mut data = Reassembly::new(1 << 20);
+        let mut acks = Vec::new();
+        for number in 0..30 {
+            let seq = number * u64::from(MSS);
+            let segment = Segment { seq, dsn: seq, len: MSS, ..Segment::default() };
+            // Past the quick acknowledgements, two of four, out of step with the pairs that wait together.
+            let ce = number > 16 && (number + 1) % 4 < 2;
+            if receiver.must_acknowledge_before(ce) {
+                acks.push(receiver.acknowledge(&mut data));
+            }
+            if receiver.on_segment(&segment, ce, 0, false, &mut data) {
+                acks.push(receiver.acknowledge(&mut data));
+            }
+        }
+        let mut from = 0;
+        for ack in acks {
+            let covered = from / u64::from(MSS)..ack.ack / u64::from(MSS);
+            assert!(covered.clone().all(|n| ack.ece == (n > 16 && (n + 1) % 4 < 2)), "{covered:?}");
+            from = ack.ack;
+        }
+        assert!(from >= 29 * u64::from(MSS));
     }
 
     /// RFC 7323, section 4.3: TS.Recent never goes back.

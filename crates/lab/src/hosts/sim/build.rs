@@ -33,7 +33,18 @@ pub fn controls(job: &Job) -> Result<Vec<Option<Control>>, Error> {
         }
     }
     let flows = 0..job.scenario.flows.len();
-    Ok(flows.map(|flow| job.algorithm(flow)?.ours()).collect())
+    let controls: Vec<_> = flows.map(|flow| job.algorithm(flow)?.ours()).collect();
+    for (flow, control) in job.scenario.flows.iter().zip(&controls) {
+        let unfit = control.filter(|control| flow.tcp.scalable && !control.law.scales());
+        if let Some(control) = unfit {
+            let place = format!("{}: flows.{}.tcp.ecn", job.scenario.name, flow.name);
+            let message = format!(
+                "{control} is no scalable control (RFC 9331); expected true, false, or \"scalable\" with dctcp"
+            );
+            return Err(Error::input(place, message));
+        }
+    }
+    Ok(controls)
 }
 
 /// A simulation being put together.

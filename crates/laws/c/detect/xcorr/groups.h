@@ -38,12 +38,15 @@ NR_NOINLINE int nr_xcorr_set_early(const struct nr_xcorr_pairs *g, struct nr_scr
 	return 1;
 }
 
-/* Sets d->known and d->early; near[i] are the paths known to share with i. */
+/*
+ * Sets d->known and d->early; near[i] are the paths known to share with i, apart[i] those that are
+ * separate by their own answer: others may link the two, but none is cut for the other.
+ */
 NR_INLINE void nr_xcorr_couple(const struct nr_xcorr_pairs *g, struct nr_scratch *d)
 {
 	d->known = d->early = 0;
 	for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
-		d->known |= (d->near[i] & 0xff) << (8 * i);
+		d->known |= (d->near[i] & ~g->apart[i] & 0xff) << (8 * i);
 	for (nr_u32 i = 1; i < NR_DETECT_MAX; i++)
 		for (nr_u32 j = 0; j < i; j++)
 			nr_xcorr_set_early(g, d, i, j);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * Reads answers on the pairs of eight members, a line of 28 digits (enum nr_answer), and writes the
- * members' places.
+ * members' places and, as bits, the members that each is known to share with.
  */
 #include "detect/deciding.h"
 #include <stdio.h>
@@ -22,6 +22,8 @@ int main(void)
 		nr_xcorr_group(&g, &d);
 		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
 			printf("%u ", d.place[i]);
+		for (nr_u32 i = 0; i < NR_DETECT_MAX; i++)
+			printf("%u ", (nr_u32)(d.known >> (8 * i) & 0xff));
 		printf("\n");
 	}
 	return 0;
