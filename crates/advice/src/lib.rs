@@ -29,6 +29,8 @@
 //! application that sends less than E looks the same as one that waits: what it sends then goes over the
 //! others, and a trial that gains nothing ends. One subflow is parked at a time.
 
+pub mod losses;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use narrows_advice::losses::Seen;
 use narrows_lab::Error;
 
 use super::design::{COUNT, Mix};
@@ -29,6 +30,8 @@ pub struct Choice {
     /// The links, a bit each.
     pub set: u32,
     pub mbps: f64,
+    /// Of each link of the mix, 0 of those not used.
+    by_link: [f64; 4],
 }
 
 /// A mix and what was measured of it.
@@ -38,6 +41,8 @@ pub struct Measured {
     choices: Vec<Choice>,
     /// Over all links, in the order of [`ALL_LINKS`], Mbit/s.
     all: [f64; 6],
+    /// Does the rule of `narrows_advice::losses` find a path held back by losses, under `cubic` over all links?
+    pub held_back: bool,
     /// Was it run again?
     pub again: bool,
     /// Was ours, without and with advice, less than CUBIC on the best link, by the 95 % interval of pairs of seeds?
@@ -70,6 +75,11 @@ impl Measured {
         self.ratio(1)
     }
 
+    /// And where the rule chooses the control, with advice.
+    pub fn recommended(&self) -> f64 {
+        self.ratio(if self.held_back { 5 } else { 1 })
+    }
+
     /// Ours over all links, over ours over its best set of links.
     pub fn by_links(&self) -> f64 {
         self.all[0] / self.ours_best()
@@ -85,6 +95,18 @@ impl Measured {
             choice.control == OURS || is_one(choice.set) && choice.control == "cubic"
         })
         .mbps
+    }
+
+    /// Where ours lacks most beside the best in hindsight, and what each has there, Mbit/s.
+    pub fn lacks(&self) -> String {
+        let all = (1 << self.mix.links.len()) - 1;
+        let ours = self.most(|choice| choice.control == OURS && choice.set == all).by_link;
+        let best = self.best().by_link;
+        let most =
+            (0..ours.len()).max_by(|&a, &b| (best[a] - ours[a]).total_cmp(&(best[b] - ours[b])));
+        let at = most.expect("a mix has links");
+        let class = self.mix.links.get(at).map_or("-", |link| link.class.name);
+        format!("{class}: {:.0} of {:.0}", ours[at], best[at])
     }
 
     /// The links of a set, in words.
@@ -104,11 +126,29 @@ fn mixes(form: Form) -> Vec<Mix> {
     let first = |count| (0..count).map(Mix::new).collect();
     match form {
         Form::Whole => first(COUNT),
-        Form::Quick => first(40),
+        Form::Quick => first(64),
         Form::Least => {
             (0..COUNT).map(Mix::new).find(|mix| mix.links.len() == 2).into_iter().collect()
         }
     }
+}
+
+/// Payload of a packet, bits.
+const PACKET_BITS: f64 = 8.0 * 1424.0;
+
+fn held_back(mix: &Mix, run: &Kept) -> bool {
+    let of = |path: &narrows_lab::PathSummary| {
+        let link = mix.links.iter().find(|link| link.name == path.name);
+        let lost = path.retransmits;
+        let delivered = path.goodput_mbps * 1e6 * run.summary.duration_s / PACKET_BITS;
+        Seen {
+            sent: delivered as u64 + lost,
+            lost,
+            mean_rtt_us: 1000.0 * path.mean_srtt_ms,
+            min_rtt_us: 1000.0 * link.map_or(0.0, |link| link.rtt_ms),
+        }
+    };
+    run.connection("mptcp").paths.iter().any(|path| of(path).is_held_back())
 }
 
 fn goodput(run: &Kept) -> f64 {
@@ -135,8 +175,13 @@ fn one(mix: Mix, runs: &Runs) -> Result<Measured, Error> {
     let all: u32 = (1 << mix.links.len()) - 1;
     let found = runs.all(&asks(&mix, runs))?;
     let choice = |(set, control): (u32, &'static str)| {
-        let mbps = goodput(&found[set as usize - 1][control][0]);
-        Choice { control, set, mbps }
+        let connection = found[set as usize - 1][control][0].connection("mptcp");
+        let mut by_link = [0.0; 4];
+        for (link, found) in mix.links.iter().zip(&mut by_link) {
+            let path = connection.paths.iter().find(|path| path.name == link.name);
+            *found = path.map_or(0.0, |path| path.goodput_mbps);
+        }
+        Choice { control, set, mbps: connection.goodput_mbps, by_link }
     };
     let of_set = |set: u32| {
         let controls: &[&'static str] = if is_one(set) { &ON_ONE } else { &CONTROLS };
@@ -147,11 +192,12 @@ fn one(mix: Mix, runs: &Runs) -> Result<Measured, Error> {
         goodput(&found[all as usize - 1 + usize::from(advised)][control][0])
     };
     let mut one = Measured {
-        mix,
         choices,
         all: std::array::from_fn(|at| over_all(CONTROLS[at / 2], at % 2 == 1)),
+        held_back: held_back(&mix, &found[all as usize - 1]["cubic"][0]),
         again: false,
         below: [false; 2],
+        mix,
     };
     let single = one.most(|choice| is_one(choice.set) && choice.control == "cubic");
     one.again = one.all[0].min(one.all[1]) < NEAR * single.mbps && runs.form() != Form::Least;

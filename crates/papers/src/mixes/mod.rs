@@ -103,11 +103,14 @@ fn controls(runs: &Runs) -> Result<Grid, Error> {
                 .concat(),
         );
     }
+    let shares = shares(&all, Measured::recommended).to_vec();
+    grid.row([vec!["the rule's choice, with advice".into()], shares, vec!["-".into()]].concat());
     let again = all.iter().filter(|one| one.again).count();
     grid.note = format!(
-        "{} mixes, of which {again} were run with {} more seeds.",
+        "{} mixes, of which {again} were run with {} more seeds; the rule chooses `bbr+xcorr` in {} %.",
         all.len(),
-        measured::AGAIN
+        measured::AGAIN,
+        percent(&all, |one| one.held_back)
     );
     grid.files.push(("mixes.csv".into(), measured::data(&found)));
     grid.files.extend(found.iter().map(|one| {
@@ -139,7 +142,8 @@ fn kinds(runs: &Runs) -> Result<Grid, Error> {
         let has = |one: &Measured| one.mix.links.iter().any(|link| link.class.name == class.name);
         (format!("with {}", class.name), Box::new(has))
     });
-    let events: [Kind; 4] = [
+    let events: [Kind; 5] = [
+        ("buffer below 2 MiB".into(), Box::new(|one| one.mix.buffer_mib < 2.0)),
         ("two links share one".into(), Box::new(|one| one.mix.shared.is_some())),
         (
             "a lossy link".into(),
@@ -150,7 +154,7 @@ fn kinds(runs: &Runs) -> Result<Grid, Error> {
             Box::new(|one| one.mix.links.iter().any(|link| link.dead.is_some())),
         ),
         (
-            "none of these three".into(),
+            "none of the last three".into(),
             Box::new(|one| {
                 let plain = |link: &design::Link| link.loss.is_none() && link.dead.is_none();
                 one.mix.shared.is_none() && one.mix.links.iter().all(plain)
@@ -210,6 +214,7 @@ fn worst(runs: &Runs) -> Result<Grid, Error> {
         "by links",
         "by control",
         "best in hindsight",
+        "lacks most on",
     ]);
     for one in all.into_iter().take(WORST) {
         let best = one.best();
@@ -221,6 +226,7 @@ fn worst(runs: &Runs) -> Result<Grid, Error> {
             format!("{:.2}", one.by_links()),
             format!("{:.2}", one.by_control()),
             format!("`{}` over {}", best.control, one.names(best.set)),
+            one.lacks(),
         ]);
     }
     Ok(grid)

@@ -47,7 +47,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("adversary", &["lab", "laws", "net", "traffic"]),
-    ("papers", &["lab", "net", "report", "stats"]),
+    ("papers", &["advice", "lab", "net", "report", "stats"]),
     // On the runner, the store and the intervals of papers; laws for the headers that answer in prose.
     ("evaluate", &["lab", "laws", "papers", "report", "stats"]),
     (
