@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels \
-	test-capture test-captures test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws bcp133 bench bench-instructions site \
+	test-capture test-captures test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws mixes bcp133 bench bench-instructions site \
 	lint check-c clean capi install-capi
 
 PREFIX ?= /usr/local
@@ -123,6 +123,9 @@ tr: setup ## the tables of docs/results/tr.md: the trend-line paper on multipath
 
 laws: build ## the table of docs/results/laws.md: every law on the same networks (20 seeds, minutes)
 	$(papers) laws --out out/laws
+
+mixes: build ## the tables of docs/results/mixes.md: 1,000 mixes of links (50 s each under up to 44 choices, an hour on one idle core)
+	$(papers) mixes --out out/mixes
 
 bcp133: build ## the tables of docs/results/bcp133.md: what RFC 9743 asks, for ten controls (quick form: five seeds, minutes)
 	$(release)/narrows evaluate reno cubic lia olia balia wvegas bbr bbr3 greno+xcorr gcubic+xcorr --quick --resume --docs docs --out out/bcp133

@@ -742,6 +742,7 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
     for (field, message) in [
         ("scheduler = \"linux\"", "flows.a.scheduler: only mptcp has a scheduler"),
         ("backup = [\"way\"]", "flows.a.backup: only mptcp has a backup"),
+        ("advice = true", "flows.a.advice: only mptcp has paths to advise on"),
         ("path_manager = \"fullmsh\"", "flows.a.path_manager: expected \"fullmesh\" or"),
         ("tcp.tso = \"0 packets\"", "flows.a.tcp.tso: expected a whole number of 1"),
         ("tcp.gro = \"1 s\"", "flows.a.tcp.gro: expected at most 10 ms"),

@@ -1,5 +1,5 @@
 //! Advice about subflows, of their laws or, where those give none, by what the connection delivers
-//! (`advise/pays.rs`), followed where the path manager can: a subflow that is advised to be a backup becomes
+//! ([`narrows_advice`]), followed where the path manager can: a subflow that is advised to be a backup becomes
 //! one, and regular again when the advice is withdrawn.
 //!
 //! A path manager in user space sets one subflow of one connection (`MPTCP_PM_CMD_SET_FLAGS` with its
@@ -9,8 +9,7 @@
 //! and one such subflow each, those aside that say nothing on any path: an idle connection, as a
 //! control channel beside a transfer, has no advice and no need of the path.
 
-mod pays;
-
+use narrows_advice::{Judge, Sample};
 use narrows_kernel::pins::{self, Held};
 use narrows_kernel::register::is_ours;
 use narrows_kernel::{Error, is_root, state};
@@ -19,7 +18,6 @@ use narrows_laws::{Advice, Law, params};
 use narrows_mptcp::diag::{self, Socket, State};
 use narrows_mptcp::pm::{self, Endpoint};
 use narrows_netns::Namespace;
-use pays::{Judge, Sample};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -89,7 +87,7 @@ struct Seen {
 
 /// Judges connections whose laws give no advice, from one beginning on.
 struct Judged {
-    judge: Judge,
+    judge: Judge<Subflow>,
     began: Instant,
 }
 
@@ -176,7 +174,7 @@ impl Follower {
         problems: &mut Vec<String>,
     ) -> io::Result<Vec<String>> {
         let (sockets, now) = (diag::sockets()?, Instant::now());
-        let samples: Vec<Sample> =
+        let samples: Vec<Sample<Subflow>> =
             sockets.iter().filter(|socket| !advises(&socket.control)).filter_map(sample).collect();
         let Judged { judge, began } = &mut self.judged;
         advised.extend(judge.look(now - *began, &samples));
@@ -245,10 +243,11 @@ fn subflow_of(socket: &Socket) -> Option<(Subflow, bool)> {
     (socket.state == State::Established).then_some((subflow, mptcp.is_backup()))
 }
 
-fn sample(socket: &Socket) -> Option<Sample> {
+fn sample(socket: &Socket) -> Option<Sample<Subflow>> {
     let (subflow, backup) = subflow_of(socket)?;
     let info = socket.info.as_ref()?;
     Some(Sample {
+        token: subflow.token,
         subflow,
         acked: info.bytes_acked,
         received: info.bytes_received,

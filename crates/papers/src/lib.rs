@@ -12,6 +12,7 @@ pub mod figures;
 pub mod grid;
 pub mod laws;
 pub mod lisa;
+pub mod mixes;
 pub mod nornet;
 pub mod one_flow;
 mod page;
@@ -60,6 +61,7 @@ pub const PAPERS: &[Paper] = &[
     one_flow::PAPER,
     detectors::PAPER,
     laws::PAPER,
+    mixes::PAPER,
 ];
 
 /// How much is run.

@@ -80,3 +80,8 @@ fn detectors() {
 fn laws() {
     made("laws");
 }
+
+#[test]
+fn mixes() {
+    made("mixes");
+}

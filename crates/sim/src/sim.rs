@@ -133,6 +133,15 @@ impl Sim {
         self.with_connection(connection.0, |c, wire| c.remove_path(path, wire))
     }
 
+    /// A path becomes a backup, which carries data only while no regular path can, or regular again (RFC 8684, section
+    /// 3.3.8).
+    ///
+    /// # Panics
+    /// If the connection has no such path.
+    pub fn set_backup(&mut self, connection: ConnId, path: usize, backup: bool) {
+        self.with_connection(connection.0, |c, wire| c.set_backup(path, backup, wire));
+    }
+
     /// A connection of MPTCP gets one more path, which joins as soon as it may. Returns its number
     /// in [`ConnectionStats::paths`]: that of a path of the same route that was removed, or else of
     /// any that was. None if it has eight paths already, or is plain TCP.
@@ -368,7 +377,7 @@ impl Sim {
 
     /// State and counters of a connection.
     pub fn connection(&self, connection: ConnId) -> ConnectionStats {
-        self.connections[connection.0 as usize].stats()
+        self.connections[connection.0 as usize].stats(self.now)
     }
 
     /// The messages that a connection's application has written; none without

@@ -323,6 +323,9 @@ pub struct Flow {
     /// Routes of mptcp that carry data only while no other can.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub backup: Vec<String>,
+    /// Of mptcp: a path that does not pay becomes a backup, as `narrows kernel advise` makes it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub advice: bool,
     /// Options of its end points.
     pub tcp: Option<TcpFile>,
 }
@@ -342,6 +345,7 @@ impl Flow {
             scheduler: None,
             path_manager: None,
             backup: Vec::new(),
+            advice: false,
             tcp: None,
         }
     }

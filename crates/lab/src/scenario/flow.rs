@@ -73,6 +73,7 @@ impl Flow {
             active: Vec::new(),
             control: None,
             scheduler: Scheduler::default(),
+            advice: false,
             path_manager: PathManager::default(),
             tcp: TcpConfig::default(),
             send_buffer: buffer,
@@ -311,6 +312,10 @@ fn options(
             file::Scheduler::Redundant => Scheduler::Redundant,
         };
     }
+    if flow.advice && resolved.kind != FlowKind::Mptcp {
+        return Err(fault("advice", "only mptcp has paths to advise on".into()));
+    }
+    resolved.advice = flow.advice;
     for (index, route) in flow.backup.iter().enumerate() {
         let Some(path) = resolved.paths.iter_mut().find(|path| path.name == *route) else {
             let place = ["flows", name, "backup", &index.to_string()];

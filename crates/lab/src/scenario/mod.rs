@@ -146,6 +146,8 @@ pub struct Flow {
     pub control: Option<Algorithm>,
     /// Scheduler over the paths.
     pub scheduler: Scheduler,
+    /// A path that does not pay becomes a backup.
+    pub advice: bool,
     /// Which subflows it opens. With ndiffports all paths but the first are copies of it.
     pub path_manager: PathManager,
     /// What its end points do.

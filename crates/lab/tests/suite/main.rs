@@ -1,5 +1,6 @@
 //! Scenarios, runs and results, on the simulator.
 
+mod advice;
 mod base;
 mod capture;
 mod detection;

@@ -533,7 +533,7 @@ impl Connection {
         self.acknowledge_read(wire);
     }
 
-    pub fn stats(&self) -> ConnectionStats {
+    pub fn stats(&self, now: Nanos) -> ConnectionStats {
         let path = |path: usize| {
             let sender = &self.subflows[path].sender;
             PathStats {
@@ -548,6 +548,7 @@ impl Connection {
                 srtt: sender.srtt(),
                 inflight: sender.in_flight(),
                 delivery_rate: sender.delivery_rate,
+                busy: self.subflows[path].busy(now),
                 sent_packets: sender.counters.sent_packets,
             }
         };

@@ -106,6 +106,13 @@ impl Connection {
         }
     }
 
+    /// The subflow becomes a backup, or regular again, and the peer is told (MP_PRIO).
+    pub fn set_backup(&mut self, path: usize, backup: bool, wire: &mut Wire) {
+        self.subflows[path].backup = backup;
+        self.update_usable(wire.now);
+        self.push(path, wire);
+    }
+
     /// The address of a path is lost: both ends drop the subflow at once, and what the connection
     /// has outstanding goes out on others (Linux: __mptcp_close_ssk()). False if there is none.
     pub fn remove_path(&mut self, path: usize, wire: &mut Wire) -> bool {
@@ -259,6 +266,25 @@ mod tests {
         bench.act(|connection, wire| connection.heed(Advice::None, 1, wire));
         bench.run(20 * DELAY);
         assert_eq!(seen(&bench), (0b10, State::Active as u32));
+    }
+
+    /// What is not a backup is busy all the time, of a greedy source; a backup is not, once what it had is delivered.
+    #[test]
+    fn a_path_that_is_made_a_backup_is_busy_no_longer() {
+        let mut bench = Bench::new();
+        let busy =
+            |bench: &Bench| [0, 1].map(|path| bench.connection.subflows[path].busy(bench.now));
+        let [before, _] = busy(&bench);
+        bench.run(10 * DELAY);
+        assert_eq!(busy(&bench)[0] - before, 10 * DELAY);
+        bench.act(|connection, wire| connection.set_backup(1, true, wire));
+        bench.run(4 * DELAY);
+        let [first, second] = busy(&bench);
+        bench.run(10 * DELAY);
+        assert_eq!(busy(&bench), [first + 10 * DELAY, second]);
+        bench.act(|connection, wire| connection.set_backup(1, false, wire));
+        bench.run(10 * DELAY);
+        assert!(busy(&bench)[1] > second);
     }
 
     /// Advice about a path that carries nothing is withdrawn by the events of others.

@@ -90,6 +90,7 @@ impl Connection {
             subflow.sender.check_app_limited(unsent);
         }
         subflow.sender.note_window_use(now);
+        subflow.note_busy(now);
         self.lanes[path] = subflow.lane(self.scheduler, self.windows);
         self.touched |= 1 << path;
     }

@@ -43,7 +43,7 @@ pub(crate) struct Subflow {
     pub generation: u8,
     pub present: bool,
     /// To be used only if no regular subflow is usable (RFC 8684, section 3.3.8), as the peer was
-    /// told at the join.
+    /// told at the join or since.
     pub backup: bool,
     /// A middlebox removes the options of MPTCP.
     pub strips_mptcp: bool,
@@ -65,6 +65,10 @@ pub(crate) struct Subflow {
     queue: VecDeque<Chunk>,
     /// Bytes in `queue`.
     queued: u64,
+    /// Since when it has had something to send, or out.
+    busy_since: Option<Nanos>,
+    /// How long it had before.
+    busy: Nanos,
     /// Redundant scheduler: next byte for this subflow.
     pub cursor: u64,
     /// When a slower subflow's window was last halved because this one had to wait for its data.
@@ -90,6 +94,8 @@ impl Subflow {
             stale_since: 0,
             queue: VecDeque::new(),
             queued: 0,
+            busy_since: None,
+            busy: 0,
             pace: 0,
             buffer: 0,
             cursor: 0,
@@ -138,6 +144,23 @@ impl Subflow {
     /// Nothing is underway or waits to be.
     pub fn is_empty(&self) -> bool {
         self.sender.packets_out() == 0 && self.queue.is_empty()
+    }
+
+    /// All that may leave has left: is it busy still?
+    pub fn note_busy(&mut self, now: Nanos) {
+        match (self.busy_since, self.is_empty()) {
+            (None, false) => self.busy_since = Some(now),
+            (Some(since), true) => {
+                self.busy += now - since;
+                self.busy_since = None;
+            }
+            _ => {}
+        }
+    }
+
+    /// How long it has had something to send, or out (Linux: `tcpi_busy_time`).
+    pub fn busy(&self, now: Nanos) -> Nanos {
+        self.busy + self.busy_since.map_or(0, |since| now - since)
     }
 
     /// Hands data to the subflow.

@@ -12,6 +12,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("net", &[]),
     ("stats", &[]),
     ("foreign", &[]),
+    ("advice", &[]),
     ("report", &["foreign"]),
     // The figures of a page, which those who only write pages need not compile.
     ("plots", &["foreign", "report"]),
@@ -20,7 +21,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("traffic", &["net"]),
     ("sim", &["laws", "net", "traffic"]),
     ("kernel", &["foreign", "laws"]),
-    ("mptcp-admin", &["detect", "foreign", "kernel", "laws", "mptcp", "netns", "report", "stats"]),
+    ("mptcp-admin", &["advice", "detect", "foreign", "kernel", "laws", "mptcp", "netns", "report", "stats"]),
     ("quic", &["laws"]),
     ("quic-sockets", &[]),
     ("transfer", &["foreign", "laws", "quic", "quic-sockets"]),
@@ -30,6 +31,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "lab",
         &[
+            "advice",
             "emu",
             "foreign",
             "kernel",
@@ -47,7 +49,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("adversary", &["lab", "laws", "net", "traffic"]),
-    ("papers", &["lab", "net", "report", "stats"]),
+    ("papers", &["advice", "lab", "net", "report", "stats"]),
     // On the runner, the store and the intervals of papers; laws for the headers that answer in prose.
     ("evaluate", &["lab", "laws", "papers", "report", "stats"]),
     (

@@ -63,6 +63,12 @@ impl Host for Kernel {
                 "a run on the kernel does not follow advice; expected 0 (or use --on sim)";
             return Err(Error::input(format!("{}: bbr.close", job.scenario.name), message));
         }
+        if let Some(flow) = job.scenario.flows.iter().find(|flow| flow.advice) {
+            let place = format!("{}: flows.{}.advice", job.scenario.name, flow.name);
+            let message =
+                "a run on the kernel does not follow advice; expected false (or use --on sim)";
+            return Err(Error::input(place, message));
+        }
         if !job.scenario.passive.is_empty() {
             let place = format!("{}: detection.passive", job.scenario.name);
             let message = "passive detectors are for simulated connections only (use --on sim)";

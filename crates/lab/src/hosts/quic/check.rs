@@ -44,6 +44,10 @@ pub fn quic_has(job: &Job) -> Result<(), Error> {
         return refuse("flows", "expected a flow of kind mptcp, or a test, to run as QUIC");
     }
     for (_, flow) in quic_flows(scenario) {
+        if flow.advice {
+            let message = "the rule is for MPTCP only; expected false (or use --on sim)";
+            return refuse(&format!("flows.{}.advice", flow.name), message);
+        }
         if flow.path_manager != PathManager::Fullmesh {
             let message = "QUIC has one path for each pair of addresses; expected fullmesh";
             return refuse(&format!("flows.{}.path_manager", flow.name), message);

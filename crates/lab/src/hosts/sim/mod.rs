@@ -1,5 +1,6 @@
 //! The packet simulator.
 
+mod advised;
 mod build;
 mod capture;
 mod run;

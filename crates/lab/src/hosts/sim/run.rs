@@ -6,6 +6,7 @@ use narrows_net::{Counters, LinkId, Nanos};
 use narrows_sim::{Detection, PathConfig, PathStats, Sim};
 use narrows_traffic::{FlowId, Message};
 
+use super::advised::Advised;
 use super::build::{Build, controls};
 use super::capture::Capture;
 use crate::Error;
@@ -41,7 +42,8 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     }
     // What is captured waits in memory until its slice ends.
     let slice = (slice(scenario) / if capture.is_some() { 16 } else { 1 }).max(1);
-    let mut run = Running { scenario, sim, links, handles, paths, capture };
+    let advised = Advised::all(scenario, &handles);
+    let mut run = Running { scenario, sim, links, handles, paths, advised, capture };
     let recorder = play(&mut run, scenario, series, live, slice, stop)?;
     if let Some(capture) = &mut run.capture {
         capture.finish()?;
@@ -60,6 +62,7 @@ struct Running<'a> {
     links: Vec<LinkId>,
     handles: Vec<FlowId>,
     paths: Vec<Vec<PathConfig>>,
+    advised: Vec<Advised>,
     capture: Option<Capture>,
 }
 
@@ -90,6 +93,7 @@ impl World for Running<'_> {
 
     fn run_until(&mut self, time: Nanos) -> Result<(), Error> {
         self.sim.run_until(time);
+        self.advised.iter_mut().for_each(|one| one.look(&mut self.sim));
         self.capture.as_mut().map_or(Ok(()), |capture| capture.write(&mut self.sim))
     }
 

@@ -29,7 +29,8 @@
 //! application that sends less than E looks the same as one that waits: what it sends then goes over the
 //! others, and a trial that gains nothing ends. One subflow is parked at a time.
 
-use super::Subflow;
+pub mod losses;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -45,24 +46,29 @@ const BUSY: f64 = 0.9;
 const REST: Duration = Duration::from_secs(60);
 const REST_MOST: Duration = Duration::from_secs(16 * 60);
 
-/// A subflow at a look.
+/// A subflow at a look; `P` names it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sample {
-    pub subflow: Subflow,
+pub struct Sample<P> {
+    /// Its connection.
+    pub token: u32,
+    /// Its name.
+    pub subflow: P,
     /// Bytes acknowledged since it began.
     pub acked: u64,
     /// Bytes received since it began.
     pub received: u64,
     /// Time since it began in which there was something to send, or out, µs (`tcpi_busy_time`).
     pub busy_us: u64,
+    /// Smoothed RTT, µs.
     pub srtt_us: u32,
+    /// Is it a backup, whoever wanted that?
     pub backup: bool,
 }
 
 /// What a subflow did between two looks.
 #[derive(Clone, Copy, Debug)]
-struct Part {
-    subflow: Subflow,
+struct Part<P> {
+    subflow: P,
     bytes: f64,
     received: f64,
     busy_s: f64,
@@ -72,20 +78,20 @@ struct Part {
 
 /// What is thought of a connection's worst path.
 #[derive(Clone, Debug)]
-enum Thought {
+enum Thought<P> {
     /// All pay, but this one may not, since so many looks; `rate` is what was delivered in all, bytes/s,
     /// smoothed over [`LOOKS`].
-    Pays { suspect: Option<Subflow>, looks: u32, rate: f64 },
+    Pays { suspect: Option<P>, looks: u32, rate: f64 },
     /// It is a backup, to see what is delivered without it. Looks, and the sum of rates of those that count.
-    Tried { without: Without, looks: u32, sum: f64 },
+    Tried { without: Without<P>, looks: u32, sum: f64 },
     /// It is a backup until then.
-    Parked { without: Without, until: Duration },
+    Parked { without: Without<P>, until: Duration },
 }
 
 /// A path that is a backup.
 #[derive(Clone, Copy, Debug)]
-struct Without {
-    subflow: Subflow,
+struct Without<P> {
+    subflow: P,
     /// With it this rate was delivered, bytes/s.
     before: f64,
     /// Looks in a row in which another path was busy all the time, and less was delivered than before.
@@ -102,25 +108,33 @@ struct Rest {
 }
 
 #[derive(Debug)]
-struct Connection {
-    last: BTreeMap<Subflow, Sample>,
+struct Connection<P> {
+    last: BTreeMap<P, Sample<P>>,
     at: Duration,
-    thought: Thought,
-    rests: BTreeMap<Subflow, Rest>,
+    thought: Thought<P>,
+    rests: BTreeMap<P, Rest>,
 }
 
-/// Judges the connections of a namespace.
-#[derive(Debug, Default)]
-pub(super) struct Judge(BTreeMap<u32, Connection>);
+/// Judges connections, by their tokens.
+#[derive(Debug)]
+pub struct Judge<P>(BTreeMap<u32, Connection<P>>);
 
-const INNOCENT: Thought = Thought::Pays { suspect: None, looks: 0, rate: 0.0 };
+impl<P> Default for Judge<P> {
+    fn default() -> Self {
+        Judge(BTreeMap::new())
+    }
+}
 
-impl Judge {
+impl<P> Thought<P> {
+    const INNOCENT: Thought<P> = Thought::Pays { suspect: None, looks: 0, rate: 0.0 };
+}
+
+impl<P: Copy + Ord> Judge<P> {
     /// Which subflows are to be backups, by a look at `now` (of a clock that begins anywhere).
-    pub fn look(&mut self, now: Duration, samples: &[Sample]) -> BTreeSet<Subflow> {
-        let mut by_token = BTreeMap::<u32, Vec<&Sample>>::new();
+    pub fn look(&mut self, now: Duration, samples: &[Sample<P>]) -> BTreeSet<P> {
+        let mut by_token = BTreeMap::<u32, Vec<&Sample<P>>>::new();
         for sample in samples {
-            by_token.entry(sample.subflow.token).or_default().push(sample);
+            by_token.entry(sample.token).or_default().push(sample);
         }
         self.0.retain(|token, _| by_token.contains_key(token));
         let mut backups = BTreeSet::new();
@@ -128,7 +142,7 @@ impl Judge {
             let new = || Connection {
                 last: BTreeMap::new(),
                 at: now,
-                thought: INNOCENT,
+                thought: Thought::INNOCENT,
                 rests: BTreeMap::new(),
             };
             backups.extend(self.0.entry(token).or_insert_with(new).look(now, &all));
@@ -137,10 +151,10 @@ impl Judge {
     }
 }
 
-impl Connection {
-    fn look(&mut self, now: Duration, all: &[&Sample]) -> Option<Subflow> {
+impl<P: Copy + Ord> Connection<P> {
+    fn look(&mut self, now: Duration, all: &[&Sample<P>]) -> Option<P> {
         let seconds = (now - self.at).as_secs_f64();
-        let parts: Vec<Part> = all
+        let parts: Vec<Part<P>> = all
             .iter()
             .filter_map(|one| {
                 let last = self.last.get(&one.subflow)?;
@@ -167,11 +181,12 @@ impl Connection {
         }
     }
 
-    fn think(&mut self, now: Duration, parts: &[Part], seconds: f64) {
+    fn think(&mut self, now: Duration, parts: &[Part<P>], seconds: f64) {
         let delivered = parts.iter().map(|part| part.bytes + part.received).sum::<f64>() / seconds;
-        let is_backup = |subflow| parts.iter().any(|part| part.subflow == subflow && part.backup);
-        let worse = |without: Without| {
-            let busy = |part: &Part| !part.backup && part.busy_s >= BUSY * seconds;
+        let is_backup =
+            |subflow: P| parts.iter().any(|part| part.subflow == subflow && part.backup);
+        let worse = |without: Without<P>| {
+            let busy = |part: &Part<P>| !part.backup && part.busy_s >= BUSY * seconds;
             let is = delivered < without.before && parts.iter().any(busy);
             Without { worse: if is { without.worse + 1 } else { 0 }, ..without }
         };
@@ -183,20 +198,20 @@ impl Connection {
                 Thought::Tried { without, looks: 1, sum: 0.0 }
             }
             Thought::Pays { suspect, looks, rate } => match suspected(parts, delivered, seconds) {
-                Some(one) if self.is_left(one, now) => INNOCENT,
+                Some(one) if self.is_left(one, now) => Thought::INNOCENT,
                 Some(one) => {
                     let (looks, rate) =
                         if suspect == Some(one) { (looks + 1, rate) } else { (1, 0.0) };
                     let rate = rate + (delivered - rate) / f64::from(looks.min(LOOKS));
                     Thought::Pays { suspect: Some(one), looks, rate }
                 }
-                None => INNOCENT,
+                None => Thought::INNOCENT,
             },
             // Closed, or regular again for another reason: what was seen before says nothing any more.
             Thought::Tried { without, .. } | Thought::Parked { without, .. }
                 if !is_backup(without.subflow) =>
             {
-                INNOCENT
+                Thought::INNOCENT
             }
             Thought::Tried { without, looks, sum } => {
                 let (looks, sum) = (looks + 1, if looks >= SETTLE { sum + delivered } else { 0.0 });
@@ -206,7 +221,7 @@ impl Connection {
                     Thought::Parked { without, until: self.rest(without.subflow, true, now) }
                 } else if over || without.worse >= LOOKS {
                     self.rest(without.subflow, false, now);
-                    INNOCENT
+                    Thought::INNOCENT
                 } else {
                     Thought::Tried { without, looks, sum }
                 }
@@ -215,19 +230,19 @@ impl Connection {
                 without if now < until && without.worse < LOOKS => {
                     Thought::Parked { without, until }
                 }
-                _ => INNOCENT,
+                _ => Thought::INNOCENT,
             },
         };
     }
 
     /// Is a path left alone that was tried in vain?
-    fn is_left(&self, subflow: Subflow, now: Duration) -> bool {
+    fn is_left(&self, subflow: P, now: Duration) -> bool {
         self.rests.get(&subflow).is_some_and(|rest| !rest.right && now < rest.until)
     }
 
     /// Until when a path is left as it is: twice as long as the last time after the same verdict, unless since
     /// then it was for as long beyond suspicion.
-    fn rest(&mut self, subflow: Subflow, right: bool, now: Duration) -> Duration {
+    fn rest(&mut self, subflow: P, right: bool, now: Duration) -> Duration {
         let last = self.rests.get(&subflow);
         let again = last.filter(|last| last.right == right && now < last.until + last.length);
         let length = again.map_or(REST, |last| (2 * last.length).min(REST_MOST));
@@ -238,8 +253,9 @@ impl Connection {
 }
 
 /// The path with the longest round-trip time, if the others wait for it and would deliver more.
-fn suspected(parts: &[Part], delivered: f64, seconds: f64) -> Option<Subflow> {
-    let used: Vec<&Part> = parts.iter().filter(|part| !part.backup && part.busy_s > 0.0).collect();
+fn suspected<P: Copy + PartialEq>(parts: &[Part<P>], delivered: f64, seconds: f64) -> Option<P> {
+    let used: Vec<&Part<P>> =
+        parts.iter().filter(|part| !part.backup && part.busy_s > 0.0).collect();
     let worst = used.iter().max_by_key(|part| part.srtt_us)?;
     let others = || used.iter().filter(|part| part.subflow != worst.subflow);
     let wait = others().next().is_some() && others().all(|part| part.busy_s < BUSY * seconds);
@@ -254,14 +270,9 @@ fn suspected(parts: &[Part], delivered: f64, seconds: f64) -> Option<Subflow> {
 mod tests {
     use super::*;
 
-    fn subflow(token: u32, path: u8) -> Subflow {
-        let local = format!("10.88.{path}.1:4000").parse().unwrap();
-        Subflow { token, local, remote: "10.99.0.1:80".parse().unwrap() }
-    }
-
     /// A connection over a fast path and a slow one, as the kernel would show it, and who parks it.
     struct Net {
-        judge: Judge,
+        judge: Judge<usize>,
         now: u64,
         acked: [u64; 2],
         received: [u64; 2],
@@ -294,7 +305,8 @@ mod tests {
                 self.busy_us[path] += (busy[path] * 1e6) as u64;
             }
             let sample = |path: usize| Sample {
-                subflow: subflow(7, path as u8),
+                token: 7,
+                subflow: path,
                 acked: self.acked[path],
                 received: self.received[path],
                 busy_us: self.busy_us[path],
@@ -302,8 +314,8 @@ mod tests {
                 backup: path == 1 && self.backup,
             };
             let backups = self.judge.look(Duration::from_secs(self.now), &[sample(0), sample(1)]);
-            let is = backups.contains(&subflow(7, 1));
-            assert!(!backups.contains(&subflow(7, 0)), "the fast path pays");
+            let is = backups.contains(&1);
+            assert!(!backups.contains(&0), "the fast path pays");
             let is = is && self.followed;
             if is && !self.backup {
                 self.parked.push(self.now);
