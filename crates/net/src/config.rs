@@ -218,7 +218,7 @@ mod tests {
         assert!(refusal(|c| c.ecn = true).contains("does not mark"));
         assert!(refusal(|c| c.wifi = Some(Wifi::default())).contains("Wi-Fi needs"));
         let policer = Policer { rate: 1_000_000, burst: 1499 };
-        assert!(refusal(|c| c.policer = Some(policer)).contains("burst at least the MTU"));
+        assert!(refusal(|c| c.policer = Some(policer)).contains("burst must be at least the MTU"));
         for correlation in [-0.1, 1.0, f64::NAN] {
             let variation = Variation { correlation, ..Variation::default() };
             assert!(refusal(|c| c.variation = variation).contains("correlation must be in 0..1"));
