@@ -19,7 +19,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("traffic", &["net"]),
     ("sim", &["laws", "net", "traffic"]),
     ("kernel", &["foreign", "laws"]),
-    ("mptcp-admin", &["advice", "detect", "foreign", "kernel", "laws", "mptcp", "netns", "report", "stats"]),
+    (
+        "mptcp-admin",
+        &["advice", "detect", "foreign", "kernel", "laws", "mptcp", "netns", "report", "stats"],
+    ),
     ("quic", &["laws"]),
     ("quic-sockets", &[]),
     ("transfer", &["foreign", "laws", "quic", "quic-sockets"]),
