@@ -13,10 +13,10 @@
 //! without it   E = the sum over the others of what was acknowledged on it / its busy time
 //! ```
 //!
-//! In [`LOOKS`] looks in a row X < [`GAIN`] E, of the path with the longest round-trip time, which was busy
+//! In `LOOKS` looks in a row X < `GAIN` E, of the path with the longest round-trip time, which was busy
 //! all the time: then it is to be tried without it, as long as that goes on. E is too much where others share
-//! a bottleneck or have a full buffer of their own, so the trial decides: [`SETTLE`] looks after it became a
-//! backup [`LOOKS`] must deliver 1 / [`GAIN`] times what was delivered before, or the path is regular again,
+//! a bottleneck or have a full buffer of their own, so the trial decides: `SETTLE` looks after it became a
+//! backup `LOOKS` must deliver 1 / `GAIN` times what was delivered before, or the path is regular again,
 //! for a minute, and twice as long each time that it was wrong in a row, up to 16. One that was right to park
 //! is tried again after a minute, and after twice as long each time that it did not pay, up to 16.
 //!
@@ -25,7 +25,7 @@
 //!
 //! What it costs when wrong is what the path would have delivered in the ten seconds of a trial, at most one
 //! in seven at first. Linux uses a backup only when no other path is left, so a path is regular again, too,
-//! when in [`LOOKS`] looks in a row another is busy all the time and less is delivered than with it. An
+//! when in `LOOKS` looks in a row another is busy all the time and less is delivered than with it. An
 //! application that sends less than E looks the same as one that waits: what it sends then goes over the
 //! others, and a trial that gains nothing ends. One subflow is parked at a time.
 

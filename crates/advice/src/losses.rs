@@ -6,7 +6,7 @@
 //! is more than 1. With k less than 0.43 the link is idle after each loss, as 0.7 (1 + k) is less than 1; then
 //! the quotient is less than 1.29. Losses that no queue makes, as of a radio link, come at any window, and the
 //! quotient is 1. So in both cases, and only then, losses are what holds a path back whose quotient is less than
-//! [`SMALL`]. A model law is not held back by losses of less than some percent.
+//! `SMALL`. A model law is not held back by losses of less than some percent.
 //!
 //! Jitter makes the quotient larger, so that on a short path with much of it losses are overlooked.
 
