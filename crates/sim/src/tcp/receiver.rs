@@ -326,11 +326,12 @@ mod tests {
         let mut receiver = Receiver::new(&scalable);
         let mut data = Reassembly::new(1 << 20);
         let mut acks = Vec::new();
+        // Past the quick acknowledgements, two of four, out of step with the pairs that wait together.
+        let marked = |number: u64| number > 16 && (number + 1) % 4 < 2;
         for number in 0..30 {
             let seq = number * u64::from(MSS);
             let segment = Segment { seq, dsn: seq, len: MSS, ..Segment::default() };
-            // Past the quick acknowledgements, two of four, out of step with the pairs that wait together.
-            let ce = number > 16 && (number + 1) % 4 < 2;
+            let ce = marked(number);
             if receiver.must_acknowledge_before(ce) {
                 acks.push(receiver.acknowledge(&mut data));
             }
@@ -341,7 +342,7 @@ mod tests {
         let mut from = 0;
         for ack in acks {
             let covered = from / u64::from(MSS)..ack.ack / u64::from(MSS);
-            assert!(covered.clone().all(|n| ack.ece == (n > 16 && (n + 1) % 4 < 2)), "{covered:?}");
+            assert!(covered.clone().all(|n| ack.ece == marked(n)), "{covered:?}");
             from = ack.ack;
         }
         assert!(from >= 29 * u64::from(MSS));
