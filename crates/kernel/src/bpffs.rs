@@ -31,6 +31,9 @@ pub enum Problem {
         /// Its name.
         name: &'static str,
     },
+    /// Users other than root may create BPF maps, also under our names, and the maps of controls
+    /// are found by name.
+    Unprivileged,
 }
 
 /// What is wrong with it, as this process sees it; none: controls can be pinned.
@@ -51,7 +54,11 @@ pub fn problem() -> Option<Problem> {
         let about = Path::new(BPFFS).join(name).symlink_metadata();
         about.is_ok_and(|about| about.uid() != 0 || !about.is_file())
     };
-    SHARED.into_iter().find(foreign).map(|name| Problem::Foreign { name })
+    if let Some(name) = SHARED.into_iter().find(foreign) {
+        return Some(Problem::Foreign { name });
+    }
+    let sysctl = fs::read_to_string("/proc/sys/kernel/unprivileged_bpf_disabled");
+    sysctl.is_ok_and(|value| value.trim() == "0").then_some(Problem::Unprivileged)
 }
 
 impl Problem {
@@ -71,6 +78,9 @@ impl Problem {
                 format!("mode {mode:04o}, owner {uid}: users other than root can write there")
             }
             Problem::Foreign { name } => format!("{name} there is no map of root's"),
+            Problem::Unprivileged => {
+                "kernel.unprivileged_bpf_disabled is 0: any user may create BPF maps of our names".into()
+            }
         }
     }
 
@@ -81,6 +91,7 @@ impl Problem {
             Problem::Hidden { netns } => format!("narrows kernel check --netns {netns}"),
             Problem::Writable { .. } => format!("chown 0:0 {BPFFS} && chmod 0700 {BPFFS}"),
             Problem::Foreign { name } => format!("rm -r {BPFFS}/{name}"),
+            Problem::Unprivileged => "sysctl -w kernel.unprivileged_bpf_disabled=2".into(),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! /sys/fs/bpf/nr_conns, nr_plain, nr_users, nr_detections   maps that controls share
-//! /sys/fs/bpf/narrows/nr_olia/    link (before Linux 6.4: ops), counters, build, params, signal, the programs
+//! /sys/fs/bpf/narrows/nr_olia/    link (before Linux 6.4: ops), counters, build, params, signal, ops_id, the programs
 //! /sys/fs/bpf/narrows/cgroup-ID   a control's choice for a cgroup; see cgroup
 //! /sys/fs/bpf/narrows/trial/      a trial; see trial
 //! ```
@@ -71,7 +71,7 @@ pub fn loaded() -> Result<Vec<Held>, Error> {
     let mut all = Vec::new();
     for name in names(Path::new(FOLDER))?.into_iter().filter(|name| is_ours(name)) {
         let folder = Path::new(FOLDER).join(&name);
-        if kernel.pinned(&folder.join(kernel.pin_name())).is_some() {
+        if kernel.pinned(&folder.join(kernel.pin_name()))?.is_some() {
             let control = control_of_kernel_name(&name);
             let (known, own) = (build_of(&folder), control.map(build));
             let other_law = known.zip(own).is_some_and(|(known, own)| known.law != own.law);
@@ -206,7 +206,7 @@ impl Pins {
     pub fn unload(&self, name: &str) -> Result<bool, Error> {
         let folder = Path::new(FOLDER).join(name);
         let pin = folder.join(self.kernel.pin_name());
-        let Some(registration) = self.kernel.pinned(&pin) else { return Ok(false) };
+        let Some(registration) = self.kernel.pinned(&pin)? else { return Ok(false) };
         registration.unregister(name, &pin)?;
         remove_folder(&folder)?;
         self.tidy()?;
@@ -245,10 +245,20 @@ impl Pins {
         }
         for name in names(root)? {
             let folder = root.join(&name);
-            let living = self.kernel.pinned(&folder.join(self.kernel.pin_name())).is_some();
             let own = name.strip_prefix(NEW).or_else(|| name.strip_prefix(OLD));
+            if !is_ours(own.unwrap_or(&name)) {
+                continue;
+            }
+            let pin_name = self.kernel.pin_name();
+            let living = self.kernel.pinned(&folder.join(pin_name))?.is_some();
             match own {
                 Some(own) if living && !root.join(own).exists() => {
+                    rename(&folder, &root.join(own))?;
+                }
+                // The link runs the newer build already, and its pin is still the older one's.
+                Some(own) if name.starts_with(NEW) && self.runs(own, &folder)? => {
+                    let old = root.join(format!("{OLD}{own}"));
+                    rename(&old.join(pin_name), &folder.join(pin_name))?;
                     rename(&folder, &root.join(own))?;
                 }
                 Some(own) => {
@@ -257,11 +267,19 @@ impl Pins {
                     }
                     remove_folder(&folder)?;
                 }
-                None if is_ours(&name) && folder.is_dir() && !living => remove_folder(&folder)?,
+                None if folder.is_dir() && !living => remove_folder(&folder)?,
                 None => {}
             }
         }
         self.tidy()
+    }
+
+    /// Was the link of the older build of `own`, which was moved away, given the map of the newer one
+    /// in `new`?
+    fn runs(&self, own: &str, new: &Path) -> Result<bool, Error> {
+        let old = Path::new(FOLDER).join(format!("{OLD}{own}")).join(self.kernel.pin_name());
+        let running = self.kernel.pinned(&old)?.and_then(|older| older.map_id());
+        Ok(running.is_some() && running == ops_of(new))
     }
 
     /// Pins all but the registration; no socket is affected yet.
@@ -302,13 +320,14 @@ impl Pins {
         counters.pin(folder.join("counters")).map_err(failed("pin the counters of"))?;
         pin_build(&folder, build(loaded.control())).map_err(failed("pin the build of"))?;
         pin_settings(&folder, settings).map_err(failed("pin the settings of"))?;
+        let ops = MapHandle::try_from(&loaded.map("nr_ops")).map_err(failed("pin a map of"))?;
+        pin_ops(&folder, &ops).map_err(failed("pin the map's id of"))?;
         for mut program in loaded.object_mut().progs_mut() {
             let pin = folder.join(program.name());
             program.pin(pin).map_err(failed("pin a program of"))?;
         }
         if !self.kernel.links {
-            let mut ops =
-                MapHandle::try_from(&loaded.map("nr_ops")).map_err(failed("pin a map of"))?;
+            let mut ops = ops;
             ops.pin(folder.join(self.kernel.pin_name())).map_err(failed("pin a map of"))?;
         }
         Ok(())
@@ -321,7 +340,7 @@ impl Pins {
         self.kernel.keep(registered.link_mut(), &pin).map_err(Error::bpf(&name, "pin"))?;
         let kernel = self.kernel;
         undo.push(move || {
-            if let Some(registration) = kernel.pinned(&pin) {
+            if let Ok(Some(registration)) = kernel.pinned(&pin) {
                 let _ = registration.unregister(&name, &pin);
             }
         });
@@ -334,7 +353,7 @@ impl Pins {
         let folder = |prefix: &str| Path::new(FOLDER).join(format!("{prefix}{name}"));
         let (here, new, old) = (folder(""), folder(NEW), folder(OLD));
         let pin_name = self.kernel.pin_name();
-        let older = self.kernel.pinned(&here.join(pin_name));
+        let older = self.kernel.pinned(&here.join(pin_name))?;
         let older = older.ok_or_else(|| Error::input(&name, "was unloaded meanwhile"))?;
         let before = older.map_id().and_then(|id| MapHandle::from_map_id(id).ok());
         let failed = |source| Error::Io { path: here.clone(), doing: "replace", source };
@@ -353,7 +372,7 @@ impl Pins {
                 // The older one is gone. The new one must not stay without a pin.
                 let (kernel, name) = (self.kernel, name.clone());
                 undo.push(move || {
-                    if let Some(new) = kernel.pinned(&pin) {
+                    if let Ok(Some(new)) = kernel.pinned(&pin) {
                         let _ = new.unregister(&name, &pin);
                     }
                 });
@@ -444,6 +463,17 @@ fn pin_settings(folder: &Path, settings: &Settings) -> Result<(), libbpf_rs::Err
     let Settings { params, signal } = settings;
     pin_values(&folder.join("params"), "nr_params", &[params.to_bytes()])?;
     pin_values(&folder.join("signal"), "nr_signal", &[signal.number().to_ne_bytes()])
+}
+
+/// The id of a build's struct_ops map: a link tells by it which build it runs.
+fn pin_ops(folder: &Path, ops: &MapHandle) -> Result<(), libbpf_rs::Error> {
+    let id = ops.info()?.info.id;
+    pin_values(&folder.join("ops_id"), "nr_ops_id", &[id.to_ne_bytes()])
+}
+
+fn ops_of(folder: &Path) -> Option<u32> {
+    let map = MapHandle::from_pinned_path(folder.join("ops_id")).ok()?;
+    map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??.try_into().map(u32::from_ne_bytes).ok()
 }
 
 /// Pins an array with these values, which have one size.

@@ -85,28 +85,28 @@ impl Kernel {
     }
 
     /// The registration pinned at `path`; none: nothing is, or nothing that is still registered.
-    pub(crate) fn pinned(self, path: &Path) -> Option<Pinned> {
+    ///
+    /// # Errors
+    /// The kernel does not tell. It may be registered then, and its pin must stay.
+    pub(crate) fn pinned(self, path: &Path) -> Result<Option<Pinned>, Error> {
         if !path.exists() {
-            return None;
+            return Ok(None);
         }
-        let pinned = if self.links {
-            let link = Link::open(path).ok()?;
-            match link.info().ok()?.info {
-                // A link that lost its map has been detached.
-                LinkTypeInfo::StructOps(info) if info.map_id != 0 => Pinned::Link(link),
-                _ => return None,
-            }
-        } else {
-            let map = MapHandle::from_pinned_path(path).ok()?;
-            // struct bpf_struct_ops_value: refcnt, then state, which is 1 while registered.
-            let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
-            let state = value.get(4..8)?.try_into().map(u32::from_ne_bytes).ok()?;
-            if state != 1 {
-                return None;
-            }
-            Pinned::Map(map)
-        };
-        Some(pinned)
+        let failed = || Error::bpf(path.display().to_string(), "read");
+        if self.links {
+            let link = Link::open(path).map_err(failed())?;
+            let LinkTypeInfo::StructOps(info) = link.info().map_err(failed())?.info else {
+                let message = "cannot read a registration: is no link of a congestion control";
+                return Err(Error::input(path.display().to_string(), message));
+            };
+            // A link that lost its map has been detached.
+            return Ok((info.map_id != 0).then_some(Pinned::Link(link)));
+        }
+        let map = MapHandle::from_pinned_path(path).map_err(failed())?;
+        // struct bpf_struct_ops_value: refcnt, then state, which is 1 while registered.
+        let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(failed())?;
+        let state = value.and_then(|value| value.get(4..8)?.try_into().map(u32::from_ne_bytes).ok());
+        Ok((state == Some(1)).then_some(Pinned::Map(map)))
     }
 
     /// Registers `ops` in place of `older`.

@@ -48,7 +48,7 @@ fn state() -> Vec<String> {
         let pin = folder.join(kernel.pin_name());
         let counters = MapHandle::from_pinned_path(folder.join("counters")).unwrap();
         let counters = counters.info().unwrap().info.id;
-        let map = kernel.pinned(&pin).unwrap().map_id();
+        let map = kernel.pinned(&pin).unwrap().unwrap().map_id();
         all.push(format!("{} is map {map:?}, counts in {counters}", held.name));
     }
     all.extend(available_controls().unwrap().into_iter().filter(|name| name.starts_with("nr_")));
@@ -167,6 +167,56 @@ fn what_a_kill_leaves_the_next_command_sweeps_up() {
         leave("old-nr_lia");
         drop(open());
         assert_eq!(state(), loaded_state);
+        assert!(open().unload("nr_lia").unwrap());
+        assert_eq!(state(), before);
+    });
+}
+
+#[test]
+fn after_a_kill_between_the_links_update_and_its_pins_move_the_newer_build_is_the_one_named() {
+    alone("killed in a replacement", || {
+        let before = state();
+        let kernel = Kernel::probe().unwrap();
+        if !kernel.links {
+            return;
+        }
+        open().load(&[Control::LIA], &Settings::default(), || false).unwrap();
+        age("nr_lia");
+        let mut newer = Loaded::load(Control::LIA, &Settings::default()).unwrap();
+        let mut undo = Undo::default();
+        open().pin_parts(&mut newer, &Settings::default(), Change::Replaced, &mut undo).unwrap();
+        undo.forget();
+        let at = |name: &str| Path::new(FOLDER).join(name);
+        fs::rename(at("nr_lia"), at("old-nr_lia")).unwrap();
+        let older = kernel.pinned(&at("old-nr_lia/link")).unwrap().unwrap();
+        let mut ops = newer.object_mut().maps_mut().find(|map| map.name() == "nr_ops").unwrap();
+        assert!(kernel.replace(&older, &mut ops).unwrap().is_none());
+        let running = older.map_id();
+        drop((older, newer));
+
+        drop(open());
+        let held = loaded().unwrap();
+        assert!(held.len() == 1 && held[0].same_build, "the older build is named: {held:?}");
+        assert_eq!(kernel.pinned(&at("nr_lia/link")).unwrap().unwrap().map_id(), running);
+        assert!(open().unload("nr_lia").unwrap());
+        assert_eq!(state(), before);
+    });
+}
+
+#[test]
+fn a_registration_that_cannot_be_read_is_not_taken_for_gone() {
+    alone("unreadable", || {
+        let before = state();
+        open().load(&[Control::LIA], &Settings::default(), || false).unwrap();
+        // A map stands where the link was: what it registers cannot be read.
+        let link = Path::new(FOLDER).join("nr_lia/link");
+        let aside = Path::new(BPFFS).join("aside");
+        fs::rename(&link, &aside).unwrap();
+        pin_values(&link, "nr_none", &[[0; 4]]).unwrap();
+        let refused = Pins::open(|_| Ok(())).map(drop).unwrap_err().to_string();
+        assert!(refused.starts_with("/sys/fs/bpf/narrows/nr_lia/link: cannot read"), "{refused}");
+        assert!(loaded().is_err());
+        fs::rename(&aside, &link).unwrap();
         assert!(open().unload("nr_lia").unwrap());
         assert_eq!(state(), before);
     });
