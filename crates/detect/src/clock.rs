@@ -33,12 +33,33 @@ impl Stamps {
     }
 }
 
+/// A time without packets, which may be one that the clock here was set ahead by.
+#[derive(Clone, Copy, Debug)]
+pub struct Gap {
+    /// Of the first packet behind it.
+    pub number: u64,
+    /// When the last packet before it passed.
+    pub from: i64,
+}
+
+/// A clock at the beginning of a gap.
+#[derive(Clone, Copy, Debug)]
+struct Origin {
+    /// [`Gap::number`].
+    gap: u64,
+    time: i64,
+    total: i64,
+    tick: i64,
+}
+
 /// One end's clock, seen from here.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     first: i64,
     last: i64,
     stamps: Stamps,
+    /// At the last gap.
+    origin: Option<Origin>,
     /// For each of [`TICKS`], the least and the largest delay since the first stamp, nanoseconds.
     delays: [(i64, i64); TICKS.len()],
 }
@@ -46,7 +67,29 @@ pub struct Clock {
 impl Clock {
     /// With the first stamp and when it passed.
     pub fn new(time: i64, stamp: u32) -> Clock {
-        Clock { first: time, last: time, stamps: Stamps::new(stamp), delays: Default::default() }
+        Clock {
+            first: time,
+            last: time,
+            stamps: Stamps::new(stamp),
+            origin: None,
+            delays: Default::default(),
+        }
+    }
+
+    /// By how much more the time here advanced over `gap` than the stamps did, up to a stamp that passes
+    /// now and is not [seen](Clock::see) yet, nanoseconds. None: the clock is not known from before.
+    pub fn ahead(&mut self, gap: Gap, time: i64, stamp: u32) -> Option<i64> {
+        if self.origin.is_none_or(|origin| origin.gap != gap.number) {
+            if self.last > gap.from {
+                return None;
+            }
+            let tick = self.origin.map(|origin| origin.tick).or_else(|| self.tick())?;
+            let (time, total) = (self.last, self.stamps.total);
+            self.origin = Some(Origin { gap: gap.number, time, total, tick });
+        }
+        let Origin { time: from, total, tick, .. } = self.origin?;
+        let ticks = self.stamps.clone().ticks(stamp) - total;
+        Some(time.saturating_sub(from).saturating_sub(ticks.saturating_mul(tick)))
     }
 
     /// Another stamp passed.

@@ -1,11 +1,16 @@
 //! Captures whose times go back: parts of a file that were captured at the same time and stand one after
-//! the other (`mergecap -a`, sections of pcapng), and clocks that were set back.
+//! the other (`mergecap -a`, sections of pcapng), and clocks that were set, back or ahead.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use crate::clock::Gap;
+
 /// Times that go back by less are disorder, or small corrections of a clock, nanoseconds.
 const BACK: i64 = 1_000_000_000;
+
+/// After so long without any packet the clock may have been set ahead, nanoseconds.
+const GAP: i64 = 2_000_000_000;
 
 /// Parts that are read at the same time, with a buffer each.
 const PARTS: usize = 16;
@@ -28,12 +33,12 @@ pub struct Order {
     steps: Vec<Step>,
 }
 
-/// A place where the time goes back.
+/// A place where the time goes back, or too far ahead.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     /// Of the first packet behind it.
     number: u64,
-    /// Nanoseconds.
+    /// Nanoseconds; less than 0 where it goes ahead.
     back: i64,
     /// How much more often flows go on behind it than not. If they do, the clock was set back.
     goes_on: i32,
@@ -87,8 +92,26 @@ impl Order {
 
     /// What the user should know of it.
     pub fn notes(&self) -> Vec<String> {
+        let ahead: Vec<&Step> = self.steps.iter().filter(|step| step.back < 0).collect();
+        let ahead = ahead.first().map(|first| {
+            let most = ahead.iter().map(|step| -step.back).max().unwrap_or_default();
+            let times = match ahead.len() {
+                1 => String::new(),
+                count => format!("{count} times, first "),
+            };
+            format!(
+                "times go ahead {times}by {}{:.3} s at packet {}, and no sender's timestamps do: the clock was set, \
+                 and is taken to have gone on",
+                if times.is_empty() { "" } else { "at most " },
+                most as f64 / 1e9,
+                first.number,
+            )
+        });
         let note = |goes_on: bool, what: &str| {
-            let steps = || self.steps.iter().filter(|step| (step.goes_on > 0) == goes_on);
+            let steps = || {
+                let back = self.steps.iter().filter(|step| step.back > 0);
+                back.filter(|step| (step.goes_on > 0) == goes_on)
+            };
             let first = steps().next()?;
             let most = steps().map(|step| step.back).max()?;
             let (most, number) = (most as f64 / 1e9, first.number);
@@ -103,7 +126,29 @@ impl Order {
             note(false, "what follows was captured at the same time, and is read in its place");
         put.into_iter()
             .chain(note(true, "the clock was set back, and is taken to have gone on"))
+            .chain(ahead)
             .collect()
+    }
+}
+
+/// A gap, and what is known of it.
+#[derive(Clone, Copy, Debug)]
+struct Silence {
+    gap: Gap,
+    /// Nanoseconds.
+    length: i64,
+    /// By how much at least the time was ahead of the senders' clocks ever after, nanoseconds. What a link held
+    /// for a time is late at first, and not later.
+    ahead: Option<i64>,
+}
+
+impl Silence {
+    /// What the clock was set ahead by, if it was.
+    fn step(&self) -> Option<Step> {
+        let ahead = self.ahead.filter(|&ahead| ahead >= BACK)?;
+        // Of a queue that changed meanwhile nothing is known: then no time passed at all.
+        let by = if self.length - ahead < BACK { self.length } else { ahead };
+        Some(Step { number: self.gap.number, back: -by, goes_on: SURE })
     }
 }
 
@@ -112,6 +157,7 @@ impl Order {
 pub struct Course {
     newest: Option<i64>,
     order: Order,
+    gaps: Vec<Silence>,
     /// Times go back more often than can be dealt with.
     lost: bool,
 }
@@ -121,6 +167,12 @@ impl Course {
     pub fn see(&mut self, number: u64, time: i64) {
         let newest = *self.newest.get_or_insert(time);
         let back = newest.saturating_sub(time);
+        if back <= -GAP && self.gaps.len() < STEPS {
+            // Of a gap whose senders' clocks went on nothing is kept.
+            self.gaps.truncate(self.gaps.partition_point(|before| before.step().is_some()));
+            let gap = Gap { number, from: newest };
+            self.gaps.push(Silence { gap, length: -back, ahead: None });
+        }
         if back < BACK {
             self.newest = Some(newest.max(time));
         } else if self.order.steps.len() == STEPS {
@@ -128,6 +180,18 @@ impl Course {
         } else {
             self.newest = Some(time);
             self.order.steps.push(Step { number, back, goes_on: 0 });
+        }
+    }
+
+    /// The last time without packets.
+    pub fn gap(&self) -> Option<Gap> {
+        self.gaps.last().map(|silence| silence.gap)
+    }
+
+    /// By how much the time is ahead of a sender's clock since [`Course::gap`].
+    pub fn ahead(&mut self, by: i64) {
+        if let Some(silence) = self.gaps.last_mut() {
+            silence.ahead = Some(silence.ahead.map_or(by, |least| least.min(by)));
         }
     }
 
@@ -143,6 +207,8 @@ impl Course {
     /// The order, if it has one; else what is wrong.
     pub fn end(mut self) -> Result<Order, String> {
         self.order.steps.retain(|step| step.goes_on <= 0 || step.back < DAMAGE);
+        self.order.steps.extend(self.gaps.iter().filter_map(Silence::step));
+        self.order.steps.sort_by_key(|step| step.number);
         let parts = self.order.parts().count();
         if !self.lost && parts <= PARTS {
             return Ok(self.order);

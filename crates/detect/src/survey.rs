@@ -91,6 +91,13 @@ fn count(input: &Input, order: &Order) -> Result<Counted, Error> {
         let entry = counted.flows.entry(ends).or_default();
         let this = &mut entry.ways[way];
         this.first = this.first.or(Some(packet.number));
+        if let (Some(gap), Some(clock), Some((stamp, _)), false) =
+            (counted.course.gap(), &mut this.clock, segment.stamps, segment.syn)
+        {
+            if let Some(by) = clock.ahead(gap, packet.time, stamp) {
+                counted.course.ahead(by);
+            }
+        }
         // A copy ends where the packet did, whatever the clock.
         let counts = segment.len > 0 && !matches!(again, Some(Again::Copy { .. }));
         if let (Some(first), Some(highest), true) = (this.first, this.highest, counts) {

@@ -74,6 +74,58 @@ fn a_clock_that_was_set_back_goes_on() {
 }
 
 #[test]
+fn a_clock_that_was_set_ahead_goes_on() {
+    let mut together = [flow(1), flow(2)].concat();
+    together.sort_by_key(|packet| packet.time);
+    let right = records(&together);
+    let unset = observations(&open(file(101, &right)));
+    for step in [3_000, 7_200_000] {
+        let mut records = right.clone();
+        records[4000..].iter_mut().for_each(|record| record.0 += step * MS);
+        let source = open(file(101, &records));
+        let by = (records[4000].0 - records[3999].0) as f64 / 1e9;
+        let note = format!(
+            "times go ahead by {by:.3} s at packet 4001, and no sender's timestamps do: the clock was set, and \
+             is taken to have gone on"
+        );
+        assert_eq!(source.recording().notes, [note]);
+        let seen = observations(&source);
+        assert_eq!(seen.len(), unset.len());
+        let off = |(a, b): (&narrows_detect::Observation, &narrows_detect::Observation)| {
+            a.now_us.abs_diff(b.now_us)
+        };
+        assert!(seen.iter().zip(&unset).map(off).max() < Some(6_000));
+        // Once more, later.
+        records[6000..].iter_mut().for_each(|record| record.0 += step * MS);
+        let source = open(file(101, &records));
+        assert!(source.recording().notes[0].starts_with("times go ahead 2 times, first by at most"));
+        assert_eq!(observations(&source).len(), unset.len());
+    }
+}
+
+#[test]
+fn a_time_without_packets_and_one_in_which_a_link_holds_them_are_no_steps_of_the_clock() {
+    let late = |by: fn(i64) -> i64, stamped: bool| {
+        let mut packets = flow(1);
+        for packet in &mut packets {
+            let passed = packet.time;
+            packet.time += by(passed);
+            if let (true, Some((stamp, _))) = (stamped, &mut packet.stamps) {
+                *stamp += (by(passed) / MS) as u32;
+            }
+        }
+        open(file(101, &records(&packets))).recording().notes.clone()
+    };
+    // Nobody sends for 5 s.
+    assert!(late(|time| if time > 6_000 * MS { 5_000 * MS } else { 0 }, true).is_empty());
+    // What was sent in 3 s comes at once.
+    let held = |time: i64| {
+        if (5_000 * MS..8_000 * MS).contains(&time) { 8_000 * MS - time } else { 0 }
+    };
+    assert!(late(held, false).is_empty());
+}
+
+#[test]
 fn times_to_and_fro_are_refused_with_the_amount() {
     let parts: Vec<Vec<Tcp>> = (1..=20).map(|client| flow(client)[..600].to_vec()).collect();
     let bytes = appended(&parts);

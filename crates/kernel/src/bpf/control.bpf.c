@@ -483,9 +483,10 @@ static __noinline nr_u32 enter(struct sock *sk)
 /* Takes a slot, and the law starts with the socket's current windows. */
 static __always_inline nr_u32 join(struct sock *sk)
 {
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct nr_entry *e;
 	struct nr_event *ev;
-	nr_u32 result;
+	nr_u32 result, cwnd;
 
 	if (!nr_sk(sk)->token)
 		nr_sk(sk)->token = mptcp_token(sk);
@@ -503,10 +504,11 @@ static __always_inline nr_u32 join(struct sock *sk)
 	/* The control may be changed, or the slot come, when data has been sent. */
 	if (idle_state(sk) == NR_BACKUP)
 		ev->state = NR_BACKUP;
-	else if (!tcp_sk(sk)->data_segs_out)
+	else if (!tp->data_segs_out)
 		ev->state = NR_JOINING;
 	nr_event(sk, e);
-	tcp_sk(sk)->snd_cwnd = line(e, nr_sk(sk)->slot)->cwnd;
+	cwnd = line(e, nr_sk(sk)->slot)->cwnd;
+	tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
 	if (nr_this.kind == NR_MODEL)
 		pace(sk, line(e, nr_sk(sk)->slot)->pacing_rate);
 	return NR_JOINS;

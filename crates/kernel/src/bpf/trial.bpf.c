@@ -244,11 +244,13 @@ static __always_inline void add(struct nr_outcome *o, const struct tcp_sock *tp,
 	}
 }
 
-/* The sum of srtt becomes the mean, and the bytes those of the MPTCP socket, where it counts them.
+/*
+ * The sum of srtt becomes the mean, and the bytes those of the MPTCP socket, where it counts them:
+ * after a fallback, with its one subflow, it does not.
  */
 static __always_inline void finish(struct nr_outcome *o)
 {
-	if (o->mptcp_bytes)
+	if (o->mptcp_bytes && (o->paths > 1 || o->mptcp_bytes > o->bytes))
 		o->bytes = o->mptcp_bytes;
 	if (o->paths)
 		o->srtt_us /= o->paths;
