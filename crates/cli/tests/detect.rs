@@ -158,6 +158,14 @@ fn text_plots_and_damage() {
         assert!(text.contains("undecided: #1, #2\n") && text.ends_with("  #1+#2\n"), "{text}");
         let drawn = fs::read(&plot).unwrap();
         assert!(drawn.starts_with(magic) && drawn.len() < 300_000, "{name}: {}", drawn.len());
+        if let Some(head) = str::from_utf8(&drawn).ok().and_then(|svg| svg.get(..600)) {
+            assert!(
+                head.starts_with("<svg role=\"img\" aria-labelledby=\"title desc\" "),
+                "{head}"
+            );
+            assert!(head.contains("><title id=\"title\">one-way delay"), "{head}");
+            assert!(head.contains("<desc id=\"desc\">2 flows, #1 the first"), "{head}");
+        }
     }
     let ssc = ["detect", &sender, "--detector", "ssc"];
     let text = printed(&ssc);
@@ -400,6 +408,7 @@ fn real_downloads() {
         ("mptcp-shared", &[1, 1]),
         ("mptcp-bbr-shared", &[1, 1]),
         ("four-in-pairs", &[1, 1, 2, 2]),
+        ("three-wans", &[1, 1, 2]),
     ];
     for (name, queues) in captures {
         let file = capture(name);
@@ -430,7 +439,6 @@ fn real_downloads() {
     }
 }
 
-/// 20 small flows with acknowledgements hide one of 300 packets that nobody acknowledges.
 /// The log of a connection for 20 s: each 20 ms a round-trip time on each of its paths, in the queues of
 /// these numbers.
 fn qlog(queues: &[u64]) -> String {
@@ -488,6 +496,7 @@ fn paths_of_a_connection_of_quic_and_connections_beside_each_other() {
     assert_eq!(losses, "--losses: a qlog includes losses; expected one CSV for FILE");
 }
 
+/// 20 small flows with acknowledgements hide one of 300 packets that nobody acknowledges.
 #[test]
 fn where_no_flow_of_enough_packets_gives_a_delay_there_is_an_error_that_says_so() {
     let Some(file) = narrows_testkit::data("cases/no-flow-left/none.pcap") else { return };

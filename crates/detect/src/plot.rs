@@ -119,9 +119,23 @@ impl Plot {
             let canvas = SVGBackend::with_string(&mut text, size).into_drawing_area();
             self.draw(&canvas).map_err(cannot_draw)?;
             drop(canvas);
-            text.into_bytes()
+            self.described(&text).into_bytes()
         };
         self.file.write(&bytes)
+    }
+
+    /// The SVG with what a screen reader reads in its place.
+    fn described(&self, svg: &str) -> String {
+        let (title, flows) = (&self.title, self.names.len());
+        let about = format!(
+            "{flows} flows, {} the first, over {:.0} s: the delay of each, in the colour of its group, and \
+             below it its packets per second with a dot where some were lost.",
+            numbered(0),
+            self.end - self.start
+        );
+        let parts = format!("><title id=\"title\">{title}</title><desc id=\"desc\">{about}</desc>");
+        svg.replacen("<svg ", "<svg role=\"img\" aria-labelledby=\"title desc\" ", 1)
+            .replacen('>', &parts, 1)
     }
 
     fn draw<B: DrawingBackend>(&self, canvas: &DrawingArea<B, Shift>) -> Result<(), String> {

@@ -13,6 +13,9 @@ use crate::skipped::Skipped;
 use crate::tally::{Entry, Way};
 use crate::{Error, Input, Limits, Signal, Traffic, mptcp};
 
+/// The IP protocol's number.
+const UDP: u8 = 17;
+
 /// Longer captures have damaged times, nanoseconds: a month.
 const LONG: i64 = 30 * 86_400_000_000_000;
 
@@ -124,6 +127,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let Counted { mut flows, forgotten, packets, skipped, cut, span, damage, .. } = counted;
     let (start, end) = span.unwrap_or_default();
     let cut_off = skipped.of(Skip::Cut) > 0;
+    let udp = 2 * skipped.of(Skip::NotTcp(UDP)) > packets;
     let skipped = skipped.note(packets);
     flows.values_mut().flat_map(|entry| &mut entry.ways).for_each(Way::end);
     let copies = flows.values().flat_map(|entry| &entry.ways).map(|way| way.copies).sum();
@@ -170,7 +174,8 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
                 "expected TCP flows with data, found {empty} without: no packet of their data is there"
             )
         } else if sized.is_empty() {
-            "expected TCP flows with data, found none".into()
+            let log = "; if it is QUIC, give the log of an end (qlog)";
+            format!("expected TCP flows with data, found none{}", if udp { log } else { "" })
         } else if 2 * too_short > kept {
             let percent = 100.0 * too_short as f64 / kept as f64;
             format!("flows with {percent:.0} % of the data give no delay; {LONGER}")

@@ -98,7 +98,9 @@ fn a_clock_that_was_set_ahead_goes_on() {
         // Once more, later.
         records[6000..].iter_mut().for_each(|record| record.0 += step * MS);
         let source = open(file(101, &records));
-        assert!(source.recording().notes[0].starts_with("times go ahead 2 times, first by at most"));
+        assert!(
+            source.recording().notes[0].starts_with("times go ahead 2 times, first by at most")
+        );
         assert_eq!(observations(&source).len(), unset.len());
     }
 }

@@ -2,6 +2,8 @@
 
 mod wire;
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::io::Read;
 use std::sync::atomic::AtomicBool;
 
@@ -271,4 +273,85 @@ fn a_clock_that_is_set_back_goes_on() {
     assert!((25.0..31.0).contains(&last_s), "{last_s}");
     let note = "times go back by 3599.999 s at most: the clock is taken to have gone on";
     assert!(part.recording.notes.iter().any(|of| of == note), "{:?}", part.recording.notes);
+}
+
+/// A day in which three flows send all the time and 100,000 for two seconds and a half each, packet by packet.
+struct Day {
+    packet: Vec<u8>,
+    wire: u32,
+    /// When the next packet of a flow comes, the flow, and which of its packets it is.
+    next: BinaryHeap<Reverse<(i64, u32, u32)>>,
+    bytes: std::io::Cursor<Vec<u8>>,
+}
+
+impl Day {
+    const LONG: u32 = 3;
+    const SHORT: u32 = 100_000;
+    const NS: i64 = 86_400_000 * MS;
+
+    fn new() -> Day {
+        let (packet, wire) = Tcp::data(0, 1, 1, Some((1, 1))).packet();
+        let short = (0..Day::SHORT)
+            .map(|n| (i64::from(n) * (Day::NS / i64::from(Day::SHORT)), n + Day::LONG));
+        let all = (0..Day::LONG).map(|n| (i64::from(n) * MS, n)).chain(short);
+        let next = all.map(|(time, flow)| Reverse((time, flow, 0))).collect();
+        Day { packet, wire, next, bytes: std::io::Cursor::new(file(101, &[])) }
+    }
+
+    /// The bytes of the next packet; none at the end.
+    fn record(&mut self) -> Option<Vec<u8>> {
+        let Reverse((sent, flow, number)) = self.next.pop()?;
+        let (long, later) = (flow < Day::LONG, if flow < Day::LONG { 200 * MS } else { 100 * MS });
+        if if long { sent + later < Day::NS } else { number < 24 } {
+            self.next.push(Reverse((sent + later, flow, number + 1)));
+        }
+        // Two of the three are in one queue.
+        let queue = (sent as f64 / 1e9 * if flow == 1 { 1.3 } else { 1.7 }).sin();
+        let time = sent + 20 * MS + (30.0 * MS as f64 * (1.0 + queue)) as i64;
+        let mut data = self.packet.clone();
+        data[12..16].copy_from_slice(&(0x0b00_0000 + flow).to_be_bytes());
+        data[24..28].copy_from_slice(&(1 + number * MSS).to_be_bytes());
+        data[42..46].copy_from_slice(&((sent / MS) as u32).to_be_bytes());
+        Some(file(101, &[(time, data, self.wire)])[24..].to_vec())
+    }
+}
+
+impl Read for Day {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.bytes.read(buffer)?;
+        if read > 0 {
+            return Ok(read);
+        }
+        let Some(record) = self.record() else { return Ok(0) };
+        self.bytes = std::io::Cursor::new(record);
+        self.bytes.read(buffer)
+    }
+}
+
+#[test]
+#[ignore = "half a minute"]
+fn memory_does_not_grow_in_a_day_of_a_hundred_thousand_flows() {
+    let most = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap()
+    };
+    let before = most();
+    let xcorr = detectors(["xcorr"]).unwrap()[0];
+    let (_, from) = begin(Day::new()).unwrap();
+    let mut decisions = 0;
+    let end = AtomicBool::new(false);
+    let stream = Stream::new(xcorr, &Params::default(), Limits::default()).unwrap();
+    let part = stream.read("day", from, &end, |event| -> Result<(), Error> {
+        decisions += u32::from(matches!(event, Event::Decided { .. }));
+        Ok(())
+    });
+    let traffic = part.unwrap().recording.traffic;
+    println!("{} MB more, {decisions} decisions", (most() - before) / 1024);
+    assert!(decisions > 100_000, "{decisions}");
+    assert!(
+        traffic.iter().any(|flow| flow.duration_s > 86_000.0),
+        "the long flows are there to the end"
+    );
+    assert!(most() - before < 60 * 1024, "{} kB more", most() - before);
 }

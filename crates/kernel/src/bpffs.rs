@@ -79,7 +79,8 @@ impl Problem {
             }
             Problem::Foreign { name } => format!("{name} there is no map of root's"),
             Problem::Unprivileged => {
-                "kernel.unprivileged_bpf_disabled is 0: any user may create BPF maps of our names".into()
+                "kernel.unprivileged_bpf_disabled is 0: any user may create BPF maps of our names"
+                    .into()
             }
         }
     }

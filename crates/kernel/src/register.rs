@@ -105,7 +105,8 @@ impl Kernel {
         let map = MapHandle::from_pinned_path(path).map_err(failed())?;
         // struct bpf_struct_ops_value: refcnt, then state, which is 1 while registered.
         let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(failed())?;
-        let state = value.and_then(|value| value.get(4..8)?.try_into().map(u32::from_ne_bytes).ok());
+        let state =
+            value.and_then(|value| value.get(4..8)?.try_into().map(u32::from_ne_bytes).ok());
         Ok((state == Some(1)).then_some(Pinned::Map(map)))
     }
 
