@@ -81,6 +81,17 @@ struct Open {
     tasks: BTreeMap<usize, Vec<Summary>>,
 }
 
+/// What the tables of a comparison are made of, without the rest: the runs of a row wait for its last one.
+/// The setup is that of all.
+fn lean(mut run: Summary, test: usize) -> Summary {
+    run.setup = None;
+    run.links = Vec::new();
+    run.connections.truncate(test + 1);
+    run.connections.iter_mut().take(test).for_each(|other| other.paths = Vec::new());
+    run.connections.shrink_to_fit();
+    run
+}
+
 /// What has come back.
 #[derive(Default)]
 struct Taken {
@@ -219,6 +230,7 @@ impl Sweep {
         let (at, variant, first, last) = self.seeds(task);
         let plan = self.plan();
         let Variant { case, control, signal, .. } = variant;
+        let test = plan.cases[case].scenario.test.unwrap_or_default();
         let name = control.to_string();
         let scenario = &plan.cases[case].scenario.name;
         let taken = &mut *self.lock();
@@ -250,10 +262,12 @@ impl Sweep {
             return Ok(false);
         }
         taken.count += 1;
-        open.tasks.insert(task, summaries);
+        open.tasks.insert(task, summaries.into_iter().map(|run| lean(run, test)).collect());
         if open.tasks.len() == self.tasks_of(&variant) {
-            let tasks = std::mem::take(&mut open.tasks);
-            taken.open.remove(&at);
+            let Some(Open { setup, mut tasks }) = taken.open.remove(&at) else { return Ok(true) };
+            if let Some(first) = tasks.values_mut().flatten().next() {
+                first.setup = Some(setup);
+            }
             let (series, decisions) = (Vec::new(), Vec::new());
             let run = |summary| Finished {
                 case,

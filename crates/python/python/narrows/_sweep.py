@@ -123,9 +123,11 @@ def sweep(
     try:
         _drive(tasks, executor, client, progress)
         ended = True
-    except BrokenExecutor as error:
+    except (BrokenExecutor, OSError) as error:
+        # Dask's CommClosedError is an OSError.
+        what = "the pool lost a worker and takes no more tasks" if isinstance(error, BrokenExecutor) else f"lost ({error})"
         kept = f"; {tasks.taken} of {len(tasks)} tasks are in {out}, resume=True does the rest" if out else ""
-        raise Error(f"client: the pool lost a worker and takes no more tasks{kept}", field="client") from error
+        raise Error(f"client: {what}{kept}", field="client") from error
     finally:
         # Threads of this process do not see Ctrl-C.
         tasks.stop()
