@@ -289,7 +289,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "paths",
         LowerShould,
         [
-            "a connection of 2 to 5 paths beside a flow of its own law, one bottleneck",
+            "a connection of 2 to 8 paths beside a flow of its own law, one bottleneck",
             "what the flow has less than beside one, what they have less than a flow of a standard beside another",
         ],
         HARM,

@@ -207,7 +207,7 @@ pub fn late(law: &str, form: Form) -> Vec<Cell> {
 /// 5.1.4: a connection of several paths beside a flow of its own law, against two such flows; and what it
 /// lacks, against two flows of a standard.
 pub fn of_paths(law: &str, form: Form) -> Vec<Cell> {
-    let counts = form.pick(&[2, 3, 4, 5][..], &[2, 5][..], &[2][..]);
+    let counts = form.pick(&[2, 3, 5, 8][..], &[2, 8][..], &[2][..]);
     let mut cells = Vec::new();
     for &count in counts {
         let bed = |who: Who| {

@@ -28,7 +28,8 @@ fn controls() -> impl Iterator<Item = Control> {
 fn dynamic_controls() -> impl Iterator<Item = Control> {
     let detectors = Detector::all().filter(|detector| detector.decides() && !detector.is_native());
     let controls = detectors.flat_map(|detector| {
-        let laws = [Law::OLIA, Law::LIA].into_iter().chain(Law::all().filter(|law| law.is_model()));
+        let windows = [Law::OLIA, Law::LIA, Law::GRENO, Law::GCUBIC];
+        let laws = windows.into_iter().chain(Law::all().filter(|law| law.is_model()));
         laws.map(move |law| Control { detector, ..Control::of(law) })
     });
     controls.filter(|control| control.fault().is_none())

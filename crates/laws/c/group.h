@@ -59,7 +59,7 @@
 #define NR_GROUP_EVENT_US 1000000u
 
 /* An acknowledgement later than this, 1/8 us, may have waited: half of Linux's TCP_DELACK_MIN, 40
- * ms. */
+ * ms (NR_DELACK_US of the detectors). */
 #define NR_GROUP_WAIT8 (8 * 20000u)
 
 /* Linux reports a timeout as a loss, and a few instructions later as a timeout. */

@@ -30,6 +30,20 @@ fn every_paper_has_its_test_here() {
     }
 }
 
+/// What `make` makes is in the registry, and all of the registry is made by `make`.
+#[test]
+fn the_targets_of_the_makefile_are_papers() {
+    let makefile = include_str!("../../../Makefile");
+    let calls = makefile.lines().filter_map(|line| line.trim().strip_prefix("$(papers) "));
+    let mut named: Vec<&str> = calls
+        .flat_map(|call| call.split_whitespace().take_while(|word| !word.starts_with('-')))
+        .collect();
+    named.sort_unstable();
+    let mut known: Vec<&str> = PAPERS.iter().map(|paper| paper.name).collect();
+    known.sort_unstable();
+    assert_eq!(named, known);
+}
+
 #[test]
 fn lisa() {
     let tables = made("lisa");

@@ -14,7 +14,7 @@
  * Departures: packets are counted, not bytes; a round trip is a smoothed RTT, not a window of data;
  * the host grows no window in the round trip of a reduction (as Linux, not as section 3.4).
  * The receiver must echo each mark, and no other (section 3.2): the simulator's does with
- * tcp.ecn = "scalable". RFC 3168's repeats a mark until it hears of the reduction: F is too large
+ * tcp.ecn = "scalable". RFC 3168's repeats a mark until it is told of the reduction: F is too large
  * then, and the law reduces as Reno at most.
  */
 #ifndef NARROWS_LAW_DCTCP_H

@@ -23,7 +23,9 @@
  *
  * BCP 133, 3.2: experimental. It was simulated and run in the Linux kernel, and never measured at
  * the scale of the Internet. Not recommended where paths share what delays nothing, as a policer,
- * which no detector sees, or a router that queues by flow (RFC 8290): they take a share each.
+ * which no detector sees, or a router that queues by flow (RFC 8290): they take a share each; so
+ * they do in the first ten seconds in a bottleneck, if nothing is found until then; nor where a
+ * link's queue has a few packets: each path has two at least.
  * BCP 133, 4: it relies on no function of the network but on losses, or on CE marks if ECN is used.
  * BCP 133, 5.3.1: none from RFC 2914: a congestion event leaves half of the windows of all paths of
  * a group, and a timeout one packet of its path's. It counts packets, so that the loss of a small

@@ -140,7 +140,7 @@ pub fn gains(
 }
 
 /// The intervals alone.
-fn plain(by_size: Vec<(u64, Option<Interval>)>) -> Vec<Option<Interval>> {
+pub fn plain(by_size: Vec<(u64, Option<Interval>)>) -> Vec<Option<Interval>> {
     by_size.into_iter().map(|(_, found)| found).collect()
 }
 

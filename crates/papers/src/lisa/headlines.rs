@@ -6,8 +6,8 @@ use super::networks::{Column, Era, Network, Points, from_8, slow_start_retransmi
 use super::phone::{self, Place};
 use super::{claims, later, rules};
 use crate::figures::{Interval, text};
-use crate::verdict::above;
-use crate::{Grid, Runs, Verdict};
+use crate::verdict::{above, near};
+use crate::{Cell, Grid, Judged, Runs, Verdict};
 
 /// The paper's kernel and first law, and today's with the law that Narrows recommends.
 const SHOWN: [Column; 2] =
@@ -16,35 +16,49 @@ const SHOWN: [Column; 2] =
 /// The table.
 pub fn headlines(runs: &Runs) -> Result<Grid, Error> {
     let [paper, today] = SHOWN.map(Column::head);
-    let heads = ["claim", "published", &paper, &today, "decided by"];
+    let heads = ["claim", "published", &paper, "verdict", &today, "verdict", "decided by"];
     let mut grid = Grid::new(heads);
     let gains = |column, chosen: fn(u64) -> bool| {
         claims::gains(runs, "lisa/shared", &runs.form().three(), column, chosen)
     };
     let mut row = |claim: &str,
                    published: &str,
-                   ours: &dyn Fn(Column) -> Result<String, Error>,
+                   ours: &dyn Fn(Column) -> Result<(String, Judged), Error>,
                    why: &str| {
-        let [paper, today] = SHOWN.map(ours);
-        grid.row([claim, published, &paper?, &today?, why]);
+        let mut cells = vec![Cell::from(claim), Cell::from(published)];
+        for column in SHOWN {
+            let (found, judged) = ours(column)?;
+            cells.extend([Cell::from(found), Cell::Verdict(judged)]);
+        }
+        cells.push(Cell::from(why));
+        grid.row(cells);
         Ok::<(), Error>(())
     };
     row(
         "less time, one bottleneck, at most, %",
         "17 (300 kB)",
-        &|column| Ok(at(rules::most(&gains(column, |_| true)?), 1, "kB")),
-        "perhaps [the hosts' timing and acknowledgements](#figure-6-one-bottleneck-5-mbits-40-ms)",
+        &|column| {
+            let found = gains(column, |_| true)?;
+            Ok((at(rules::most(&found), 1, "kB"), rules::at_most(&found, 17.0)))
+        },
+        "[the hosts' timing and acknowledgements](#figure-6-one-bottleneck-5-mbits-40-ms)",
     )?;
     row(
         "the same from 250 to 500 kB, %",
         "more than 10",
-        &|column| Ok(range(&gains(column, claims::middle)?)),
+        &|column| {
+            let found = gains(column, claims::middle)?;
+            Ok((range(&found), rules::all_above(&claims::plain(found), 10.0)))
+        },
         "as above",
     )?;
     row(
         "the same up to 200 kB, %",
         "0",
-        &|column| Ok(range(&gains(column, |size| size <= 200)?)),
+        &|column| {
+            let found = gains(column, |size| size <= 200)?;
+            Ok((range(&found), rules::no_change(&claims::plain(found)).into()))
+        },
         "when the second subflow joins",
     )?;
     row(
@@ -53,15 +67,19 @@ pub fn headlines(runs: &Runs) -> Result<Grid, Error> {
         &|column| {
             let found = claims::fewer(runs, "lisa/shared", column, slow_start_retransmits)?;
             let fewer = found.iter().filter(|one| above(**one, 0.0) == Verdict::Reproduced);
-            Ok(format!("fewer at {} of {} queues", fewer.count(), found.len()))
+            let text = format!("fewer at {} of {} queues", fewer.count(), found.len());
+            Ok((text, rules::all_above(&found, 0.0)))
         },
         "the debit itself",
     )?;
-    for (place, published) in [(Place::Shared, "10"), (Place::Apart, "20")] {
+    for (place, published) in [(Place::Shared, 10.0), (Place::Apart, 20.0)] {
         row(
             &format!("3G and WLAN, {}, 100 kB: less time, %", place.name()),
-            published,
-            &|column| Ok(text(phone::gain(runs, place, 100, column)?, 1)),
+            &published.to_string(),
+            &|column| {
+                let found = phone::gain(runs, place, 100, column)?;
+                Ok((text(found, 1), near(found, published).into()))
+            },
             "the scheduler: what 3G was given before WLAN joined",
         )?;
     }
@@ -74,7 +92,9 @@ pub fn headlines(runs: &Runs) -> Result<Grid, Error> {
             };
             let queues = from_8(runs.form().rtt_queues()).into_iter();
             let found = queues.map(of).collect::<Result<Vec<_>, Error>>()?;
-            Ok(at(rules::most(&found), 0, "packets"))
+            let earlier = found.iter().map(|(_, one)| one.map(|found| found.times(-1.0)));
+            let judged = rules::all_above(&earlier.collect::<Vec<_>>(), -50.0);
+            Ok((at(rules::most(&found), 0, "packets"), judged))
         },
         "[scheduler and loss detection](#why-200-and-20-ms-differ-scheduler-and-loss-detection)",
     )?;

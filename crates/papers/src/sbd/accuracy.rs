@@ -6,7 +6,7 @@ use super::{
     ERA, FAMILIES, SBD, SIGNALS, TABLE_1, accuracy_of, ask, kinds, label, percents, published,
     published_right, ratio_of, right_groups, runs_of, scenarios, share, shares, spread_percent,
 };
-use crate::figures::percent;
+use crate::figures::{Interval, percent};
 use crate::{Curves, Grid, Kept, Runs};
 
 /// A path is uncongested only if it was in all ten observations, as in the authors' user-space program.
@@ -138,6 +138,7 @@ pub fn unlikeness(runs: &Runs) -> Result<Grid, Error> {
         "xcorr, NSB-5",
     ];
     let mut grid = Grid::new(heads);
+    let mut data = "control,scenario,unlikeness,accuracy,ci95\n".to_owned();
     let controls = [SBD, "olia+xcorr"];
     for tenths in
         runs.form().pick((0..=10).step_by(2).collect(), (0..=10).step_by(2).collect(), vec![0, 10])
@@ -160,10 +161,29 @@ pub fn unlikeness(runs: &Runs) -> Result<Grid, Error> {
         let mut row =
             vec![format!("{:.1}", f64::from(tenths) / 10.0), loads.join(" "), counts.join(" ")];
         for control in controls {
-            row.extend(found.iter().map(|of| spread_percent(accuracy_of(&of[control]))));
+            for (of, paths) in found.iter().zip([2, 5]) {
+                let accuracy = accuracy_of(&of[control]);
+                let unlike = f64::from(tenths) / 10.0;
+                if let Some(Interval { mean, half }) = accuracy {
+                    let half = half.map_or(String::new(), |half| format!("{half:.4}"));
+                    data += &format!("{control},NSB-{paths},{unlike},{mean:.4},{half}\n");
+                }
+                row.push(spread_percent(accuracy));
+            }
         }
         grid.row(row);
     }
+    let accuracy = Curves {
+        title: "How unlike bottlenecks must be",
+        about: "Share of right decisions; 0: bottlenecks alike, 1: as unlike as in nsb-n-unlike.",
+        plots: &[],
+        curves: &["control", "scenario"],
+        x: ("unlikeness", "unlikeness"),
+        y: (Some("accuracy"), "accuracy", ""),
+        ci95: Some("ci95"),
+        smooth: false,
+    };
+    grid.draw("sbd-unlikeness.csv", data, &accuracy);
     Ok(grid)
 }
 

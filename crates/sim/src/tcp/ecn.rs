@@ -185,13 +185,13 @@ mod tests {
 
     /// RFC 8257, section 3.2.
     #[test]
-    fn a_scalable_sender_hears_of_each_mark_and_of_no_other() {
+    fn a_scalable_sender_is_told_of_each_mark_and_of_no_other() {
         let scalable = TcpConfig { ecn: true, scalable: true, ..TcpConfig::default() };
         let mut receiver = EcnReceiver::new(&scalable);
         let marks = [false, true, true, false, false, true];
-        let heard = marks.map(|ce| (receiver.on_segment(false, ce), receiver.echo));
-        assert_eq!(heard.map(|(_, echo)| echo), marks);
-        assert_eq!(heard.map(|(quick, _)| quick), [0, 1, 0, 1, 0, 1]);
+        let told = marks.map(|ce| (receiver.on_segment(false, ce), receiver.echo));
+        assert_eq!(told.map(|(_, echo)| echo), marks);
+        assert_eq!(told.map(|(quick, _)| quick), [0, 1, 0, 1, 0, 1]);
         // The news of a reduction changes nothing.
         receiver.on_segment(true, true);
         assert!(receiver.echo);

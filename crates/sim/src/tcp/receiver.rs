@@ -321,7 +321,7 @@ mod tests {
 
     /// RFC 8257, section 3.2: no acknowledgement covers marked and unmarked segments.
     #[test]
-    fn a_scalable_sender_hears_apart_of_what_was_marked_and_what_was_not() {
+    fn a_scalable_sender_is_told_apart_what_was_marked_and_what_was_not() {
         let scalable = TcpConfig { ecn: true, scalable: true, ..TcpConfig::default() };
         let mut receiver = Receiver::new(&scalable);
         let mut data = Reassembly::new(1 << 20);
