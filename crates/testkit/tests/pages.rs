@@ -170,3 +170,23 @@ fn packages_load_what_the_quick_start_loads() {
         );
     }
 }
+
+#[test]
+fn all_that_names_the_version_names_the_same() {
+    let file = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
+    let after = |name: &str, before: &str| {
+        let text = file(name);
+        let rest = text.split(before).nth(1).unwrap_or_else(|| panic!("no {before:?} in {name}"));
+        rest.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect::<String>()
+    };
+    let version = after("Cargo.toml", "[workspace.package]\nversion = \"");
+    for (name, before) in [
+        ("Cargo.toml", "narrows-laws = { path = \"crates/laws\", version = \""),
+        ("crates/quic/Cargo.toml", "narrows-laws = { path = \"../laws\", version = \""),
+        ("CITATION.cff", "\nversion: "),
+        ("packaging/openwrt/Makefile", "PKG_VERSION:="),
+        ("CHANGELOG.md", "\n## "),
+    ] {
+        assert_eq!(after(name, before), version, "{name}");
+    }
+}

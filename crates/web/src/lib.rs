@@ -185,9 +185,13 @@ fn run(choice: &Choice) -> Result<Ran, Error> {
     Ok(Ran { html, data, end_s: scenario.end() as f64 / 1e9, files })
 }
 
-/// Is there memory for it?
+/// Bytes of the answer for each of the series: as CSV and as plots.
+const ANSWER: f64 = 3.0;
+
+/// Is there memory for it? The answer is there as parts, as the JSON of all, and once more in the page.
 fn check(scenario: &Scenario) -> Result<(), Error> {
-    let needed = Estimate::of(scenario).memory + Estimate::series(scenario);
+    let series = Estimate::series(scenario);
+    let needed = Estimate::of(scenario).memory + series + 3.0 * ANSWER * series;
     if needed > MEMORY {
         let message = format!(
             "a run may take {:.1} GB, and a page has {:.0}; the command has what the machine has",
@@ -235,6 +239,21 @@ mod tests {
                 assert_eq!(control["name"], control["law"]);
                 laws.push(&control["law"]);
             }
+        }
+    }
+
+    #[test]
+    fn the_answer_is_no_larger_than_what_is_counted_for_it() {
+        for scenario in ["sbd/sb-2", "sbd/nsb-5", "phone/wifi-lte"] {
+            let set = &[["duration", "60 s"]];
+            let choice = choice(scenario, "gcubic+xcorr", "1", set);
+            let length = answer(&json!({ "run": choice }).to_string()).len() as f64;
+            let edits = Edits { set: vec![("duration".into(), "60 s".into())], ..Edits::default() };
+            let series = Estimate::series(&load(scenario, &edits).unwrap());
+            println!("{scenario}: {length} of {}", ANSWER * series);
+            // The page without a sample has its texts.
+            assert!(length < ANSWER * series + 1e6, "{scenario}: {length} bytes, series {series}");
+            assert!(length > 0.2 * series, "{scenario}: {length} bytes, series {series}");
         }
     }
 
