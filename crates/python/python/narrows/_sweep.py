@@ -124,8 +124,12 @@ def sweep(
         _drive(tasks, executor, client, progress)
         ended = True
     except (BrokenExecutor, OSError) as error:
-        # Dask's CommClosedError is an OSError.
-        what = "the pool lost a worker and takes no more tasks" if isinstance(error, BrokenExecutor) else f"lost ({error})"
+        if isinstance(error, BrokenExecutor):
+            what = "the pool lost a worker and takes no more tasks"
+        elif type(error).__name__ == "CommClosedError":
+            what = f"lost its scheduler ({error})"
+        else:
+            raise
         kept = f"; {tasks.taken} of {len(tasks)} tasks are in {out}, resume=True does the rest" if out else ""
         raise Error(f"client: {what}{kept}", field="client") from error
     finally:
