@@ -37,17 +37,17 @@ struct Mean {
     squares: f64,
 }
 
-/// Windows that lose packets with probability `p`, in round trips. `round(path, packets, lost)` has
+/// Windows of paths that lose packets with these probabilities, in round trips. `round(path, packets, lost)` has
 /// `packets` acknowledged on `path`, then a loss if `lost`, and returns the window after it.
 fn average(
-    n: usize,
-    p: f64,
+    p: &[f64],
     rounds: usize,
     seed: u64,
     mut round: impl FnMut(usize, u32, bool) -> f64,
 ) -> Mean {
+    let n = p.len();
     let mut random = Random(seed);
-    let mut next: Vec<u64> = (0..n).map(|_| gap(&mut random, p)).collect();
+    let mut next: Vec<u64> = p.iter().map(|p| gap(&mut random, *p)).collect();
     let mut w: Vec<f64> = (0..n).map(|path| round(path, 0, false)).collect();
     let mut mean = Mean::default();
     let warmup = rounds / 10;
@@ -63,21 +63,27 @@ fn average(
             let packets = w[path] as u64;
             let lost = next[path] < packets;
             w[path] = round(path, packets.min(next[path]) as u32, lost);
-            next[path] = if lost { gap(&mut random, p) } else { next[path] - packets };
+            next[path] = if lost { gap(&mut random, p[path]) } else { next[path] - packets };
         }
     }
     mean
 }
 
 fn law(control: Control, n: usize, p: f64, rounds: usize, seed: u64) -> Mean {
+    losing(control, &vec![p; n], rounds, seed)
+}
+
+/// The same with a probability for each path.
+fn losing(control: Control, p: &[f64], rounds: usize, seed: u64) -> Mean {
+    let n = p.len();
     let mut host = Host::new(control);
     for path in 0..n {
         host.report(path, EventKind::Joined);
     }
     for path in 0..n {
-        host.avoiding_at(path, (libm::sqrt(2.0 / p) / n as f64) as u32);
+        host.avoiding_at(path, (libm::sqrt(2.0 / p[path]) / n as f64) as u32);
     }
-    average(n, p, rounds, seed, |path, packets, lost| {
+    average(p, rounds, seed, |path, packets, lost| {
         host.now_us += 20_000 / n as u64;
         host.ack(path, packets);
         if lost {
@@ -98,7 +104,7 @@ fn formula(
     decrease: impl Fn(&[f64], usize) -> f64,
 ) -> Mean {
     let mut w = vec![libm::sqrt(2.0 / p) / n as f64; n];
-    average(n, p, rounds, seed, |path, packets, lost| {
+    average(&vec![p; n], rounds, seed, |path, packets, lost| {
         w[path] += credit(&w, path) * f64::from(packets);
         if lost {
             w[path] -= decrease(&w, path);
@@ -198,5 +204,25 @@ fn balia_takes_more_and_exactly_what_its_formula_says() {
         assert!((same - 1.0).abs() < 0.04, "{n} paths: {same:.3} of the formula's window");
         let ratio = ours / reno;
         assert!((ratio / more - 1.0).abs() < 0.05, "{n} paths take {ratio:.3} of one Reno");
+    }
+}
+
+/// What docs/method/one-flow.md says of a group whose members do not share a bottleneck: each one's losses cut all, so it
+/// has sqrt(N p_min / sum p) of one flow on its best path.
+#[test]
+fn a_group_of_paths_that_lose_apart_has_what_the_bound_says_of_its_best_path() {
+    let rounds = 200_000;
+    let reno = reno(1e-4, rounds, 1);
+    for losses in [&[1e-4, 4e-4][..], &[1e-4, 1e-4], &[1e-4, 2e-4, 3e-4], &[1e-4, 1e-4, 1e-4, 9e-4]]
+    {
+        let all: f64 = losses.iter().sum();
+        let bound = libm::sqrt(losses.len() as f64 * 1e-4 / all);
+        let total = losing("greno".parse().unwrap(), losses, rounds, 2).total;
+        println!("{losses:?}: {:.3} of {bound:.3}", total / reno);
+        assert!(
+            (total / reno / bound - 1.0).abs() < 0.08,
+            "{losses:?}: {}, bound {bound}",
+            total / reno
+        );
     }
 }

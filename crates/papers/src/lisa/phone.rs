@@ -27,7 +27,8 @@ impl Place {
         }
     }
 
-    fn network(self) -> Network {
+    /// As it is shipped.
+    pub fn network(self) -> Network {
         Network::of(match self {
             Place::Shared => "lisa/phone-shared",
             Place::Apart => "lisa/phone-apart",
