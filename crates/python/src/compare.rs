@@ -211,6 +211,7 @@ impl Comparison {
     /// Returns
     /// -------
     /// dict
+    ///     What `compare.json` of the command has.
     fn to_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         loads(py, &self.results.json)
     }
@@ -220,6 +221,7 @@ impl Comparison {
     /// Returns
     /// -------
     /// str
+    ///     What `compare.csv` has: a line for each row.
     fn to_csv(&self) -> String {
         String::from_utf8_lossy(&self.results.csv).into_owned()
     }
@@ -229,6 +231,7 @@ impl Comparison {
     /// Returns
     /// -------
     /// str
+    ///     The tables that the command prints.
     fn report(&self) -> &str {
         &self.results.report
     }

@@ -91,6 +91,7 @@ impl Detection {
     /// Returns
     /// -------
     /// str
+    ///     What the command prints.
     fn report(&self) -> &str {
         &self.text
     }

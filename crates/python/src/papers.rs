@@ -61,6 +61,7 @@ impl PaperTable {
     /// Returns
     /// -------
     /// str
+    ///     The table in columns, for a terminal.
     fn report(&self) -> String {
         self.grid.columns()
     }
@@ -70,6 +71,7 @@ impl PaperTable {
     /// Returns
     /// -------
     /// str
+    ///     The table in Markdown, as pages have it.
     fn to_markdown(&self) -> String {
         self.grid.markdown()
     }

@@ -149,6 +149,7 @@ impl Run {
     /// Returns
     /// -------
     /// dict
+    ///     What `summary.json` of the command has.
     fn to_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let json = at_once(py, || {
             serde_json::to_string(&self.run.summary).map_err(|error| Failure::of("summary", error))
@@ -161,6 +162,7 @@ impl Run {
     /// Returns
     /// -------
     /// str
+    ///     What the command prints.
     fn report(&self, py: Python<'_>) -> PyResult<String> {
         at_once(py, || Ok(summary_table(&self.scenario, &self.run.summary)))
     }

@@ -96,6 +96,7 @@ impl Scenario {
     /// Returns
     /// -------
     /// Scenario
+    ///     As it is shipped.
     ///
     /// Raises
     /// ------
@@ -117,6 +118,7 @@ impl Scenario {
     /// Returns
     /// -------
     /// Scenario
+    ///     As the file has it.
     ///
     /// Raises
     /// ------
@@ -143,6 +145,7 @@ impl Scenario {
     /// Returns
     /// -------
     /// Scenario
+    ///     Of these fields.
     ///
     /// Raises
     /// ------
@@ -176,6 +179,7 @@ impl Scenario {
     /// Returns
     /// -------
     /// Scenario
+    ///     Another one with this change.
     ///
     /// Raises
     /// ------
@@ -208,6 +212,7 @@ impl Scenario {
     /// Returns
     /// -------
     /// Scenario
+    ///     Another one in which the link replays the trace.
     ///
     /// Raises
     /// ------
@@ -226,6 +231,7 @@ impl Scenario {
     /// Returns
     /// -------
     /// str
+    ///     What ``--dry-run`` of the command prints.
     fn describe(&self, py: Python<'_>) -> PyResult<String> {
         at_once(py, || Ok(describe(&self.loaded, host("sim")?, None)))
     }
@@ -235,6 +241,7 @@ impl Scenario {
     /// Returns
     /// -------
     /// str
+    ///     The text of a file that gives this scenario.
     fn to_toml(&self, py: Python<'_>) -> PyResult<String> {
         at_once(py, || Ok(self.loaded.text()))
     }

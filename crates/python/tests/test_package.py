@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,8 @@ def test_everything_public_is_documented(item: object) -> None:
         return
     for name in inspect.signature(item).parameters:
         assert f"\n{name} : " in doc, f"{name} of {item}"
-    assert "\nReturns\n-------\n" in doc
+    # What it is, and a sentence on it.
+    assert re.search(r"\nReturns\n-------\n\S.*\n    \S", doc), item
 
 
 def test_the_command_comes_with_it() -> None:

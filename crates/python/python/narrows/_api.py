@@ -59,6 +59,7 @@ def run(
     Returns
     -------
     Run
+        Its tables have a row for each connection, path, link or, with `series`, each path every 100 ms.
 
     Raises
     ------
@@ -118,6 +119,8 @@ def compare(
     Returns
     -------
     Comparison
+        Its rows are means over the seeds with half of Student's 95 % interval, a row for each scenario, value of `sweep`,
+        `cc` and `signal`.
 
     Raises
     ------
@@ -159,7 +162,7 @@ def detect(
     ----------
     data : str, path or iterable of (time, flow, delay)
         A capture (pcap, pcapng) or a table of delays in CSV, plain or compressed by gzip or zstd; or the delays:
-        time in s, name of the flow, one-way delay in ms, of which a constant offset does not matter.
+        time in s, in this order, name of the flow, one-way delay in ms, of which a constant offset does not matter.
     detector : str
         One of `detectors()` that goes by delays.
     settings : dict, optional
@@ -172,11 +175,16 @@ def detect(
     Returns
     -------
     Detection
+        A verdict for each two flows, each decision, and each flow's traffic.
 
     Raises
     ------
     Error
         The file cannot be read, has no flow that gives a delay, or there is no such detector.
+
+    References
+    ----------
+    `detectors()` has the source of each; ``ssc`` is RFC 8382.
     """
     chosen = dict(settings or {})
     if isinstance(data, (str, os.PathLike)):
@@ -217,6 +225,7 @@ def papers(
     Returns
     -------
     list of PaperTable
+        The tables in the order of the registry, published values beside ours.
 
     Raises
     ------
@@ -233,6 +242,7 @@ def laws() -> Table:
     Returns
     -------
     Table
+        A law each, with its source.
     """
     return _narrows.listed("laws")
 
@@ -243,6 +253,7 @@ def detectors() -> Table:
     Returns
     -------
     Table
+        A detector each, with its source.
     """
     return _narrows.listed("detectors")
 
@@ -253,6 +264,7 @@ def controls() -> Table:
     Returns
     -------
     Table
+        A control each.
     """
     return _narrows.listed("controls")
 
@@ -263,6 +275,7 @@ def parameters() -> Table:
     Returns
     -------
     Table
+        A parameter each, with its unit, range and source.
     """
     return _narrows.listed("params")
 
@@ -273,6 +286,7 @@ def metrics() -> Table:
     Returns
     -------
     Table
+        A metric each, with its unit.
     """
     return _narrows.listed("metrics")
 
@@ -283,5 +297,6 @@ def scenarios() -> Table:
     Returns
     -------
     Table
+        A scenario each, with its source.
     """
     return _narrows.listed("scenarios")

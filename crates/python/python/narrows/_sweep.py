@@ -91,6 +91,7 @@ def sweep(
     Returns
     -------
     Comparison
+        As of `compare`, byte for byte.
 
     Raises
     ------
