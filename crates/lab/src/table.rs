@@ -458,7 +458,8 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
     for more in [passive_lines(summary), detection_lines(summary)].into_iter().flatten() {
         text = text + "\n" + &more.render(&[]);
     }
-    let _ = writeln!(text, "\nJain's index {:.3}", summary.fairness.jain);
+    let of = if scenario.rivals.is_empty() { " of all listed flows" } else { "" };
+    let _ = writeln!(text, "\nJain's index {:.3}{of}", summary.fairness.jain);
     text = text + &file_lines(scenario, summary) + &message_lines(summary);
     if let Some(fitness) = &summary.fitness {
         let _ = writeln!(text, "{}", show_fitness(fitness));
