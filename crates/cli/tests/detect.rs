@@ -201,6 +201,14 @@ fn mistakes_are_reported_before_anything_is_printed() {
         of(&["--set", "decision.together=11"]).contains("--set: decision.together: '11' is not")
     );
     assert!(of(&["--set", "ssc.p_s=much"]).contains("--set: ssc.p_s: 'much' is not a number"));
+    assert_eq!(
+        of(&["--set", "ssc.p_s=0.1"]),
+        "--set ssc.p_s: ssc does not run; expected --detector with ssc"
+    );
+    assert_eq!(
+        of(&["--set", "olia.floor=2"]),
+        "--set olia.floor: expected a parameter of a detector, such as ssc.p_s"
+    );
     assert!(of(&["--flows", "65"]).contains("--flows"));
     assert!(
         of(&["--plot", "p.pdf"]).contains("p.pdf: expected a name that ends with .svg or .png")
