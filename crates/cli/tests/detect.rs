@@ -209,6 +209,9 @@ fn mistakes_are_reported_before_anything_is_printed() {
         of(&["--set", "olia.floor=2"]),
         "--set olia.floor: expected a parameter of a detector, such as ssc.p_s"
     );
+    assert!(
+        refused(&["detect", "-i", "lo", "--for", "0s"]).contains("expected seconds above 0, such")
+    );
     assert!(of(&["--flows", "65"]).contains("--flows"));
     assert!(
         of(&["--plot", "p.pdf"]).contains("p.pdf: expected a name that ends with .svg or .png")
