@@ -68,6 +68,12 @@ fn a_parameter_of_a_law_that_no_flow_runs_is_refused() {
         line,
         "--set duration: is swept, too; expected one of --set and --sweep for a field"
     );
+    let swept = ["--sweep", "olia.floor=1,2", "--set", "duration=1 s"];
+    let line = refused(&[&["compare", "cmpbbr/one", "--cc", "lia"], &swept[..]].concat());
+    assert_eq!(line, "--sweep olia.floor: no flow runs olia; expected --cc with olia");
+    let traces = ["--trace", "lte=a", "--trace", "lte=b"];
+    let line = refused(&[&["run", "phone/wifi-lte"], &traces[..]].concat());
+    assert_eq!(line, "--trace lte: has two traces; expected one for a link");
     // One of several, and a rival.
     let set = ["--set", "bbr.share=han", "--set", "duration=1 s"];
     let others: [&[&str]; 2] = [

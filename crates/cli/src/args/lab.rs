@@ -246,7 +246,15 @@ impl EditArgs {
         let traces = self.trace.iter().map(|text| {
             pair("--trace", "LINK=FILE", text).map(|(link, file)| (link, PathBuf::from(file)))
         });
-        Ok(Edits { set: set.collect::<Result<_, _>>()?, traces: traces.collect::<Result<_, _>>()? })
+        let traces: Vec<(String, PathBuf)> = traces.collect::<Result<_, _>>()?;
+        let twice = |(at, (link, _)): &(usize, &(String, _))| {
+            traces[..*at].iter().any(|(other, _)| other == link)
+        };
+        if let Some((_, (link, _))) = traces.iter().enumerate().find(twice) {
+            let message = "has two traces; expected one for a link";
+            return Err(Error::input(format!("--trace {link}"), message));
+        }
+        Ok(Edits { set: set.collect::<Result<_, _>>()?, traces })
     }
 }
 
