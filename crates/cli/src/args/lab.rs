@@ -84,7 +84,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "CMD", requires = "app", value_parser = NonEmptyStringValueParser::new())]
     pub serve: Option<String>,
     /// Seed of the random generator
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub seed: u64,
     #[command(flatten)]
     pub edit: EditArgs,
@@ -171,7 +171,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
     /// Concurrent runs; 0: one per core, in real time one
-    #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
+    #[arg(long, value_name = "J", default_value_t = 0, allow_negative_numbers = true, value_parser = jobs)]
     pub jobs: usize,
     /// Run with N evenly spaced values of a field from A to B (A..B:N:log: each as many times the one
     /// before), or with those listed (FIELD=A,B,C); several sweeps: all combinations
@@ -216,6 +216,11 @@ impl CompareArgs {
         let Some(shard) = self.shard else { return Ok(self.seeds) };
         self.seeds.shard(shard).map_err(|message| Error::input("--shard", message))
     }
+}
+
+/// A seed.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number, at most {}", u64::MAX))
 }
 
 /// A number of threads.
