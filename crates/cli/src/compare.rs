@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::progress::{Begun, Progress};
 use crate::run::warn;
 use crate::size::Size;
-use crate::{COMMIT, pages, print, stop, words};
+use crate::{COMMIT, pages, print, quoted, stop, words};
 
 /// The rows as `--json` shows them.
 #[derive(serde::Serialize)]
@@ -561,17 +561,17 @@ fn written(plan: &Plan, output: &Output, finished: &[Finished]) -> String {
 
 /// Three suggested commands; the first at this point of a sweep.
 fn next_steps(args: &CompareArgs, point: &[Point]) -> String {
-    let narrows = words().first().map_or("narrows", String::as_str);
-    let (scenario, cc) = (&args.scenarios[0], args.cc[args.cc.len() - 1].trim());
+    let narrows = quoted(words().first().map_or("narrows", String::as_str));
+    let (scenario, cc) = (quoted(&args.scenarios[0]), args.cc[args.cc.len() - 1].trim());
     let other = args.on.iter().map(|host| host.trim()).rfind(|&host| host != "sim");
     let mut options = other.map_or_else(String::new, |host| format!(" --on {host}"));
-    let mut quoted = |option: &str, value: &str| {
-        let _ = write!(options, " --{option} '{}'", value.replace('\'', r"'\''"));
+    let mut with = |option: &str, value: &str| {
+        let _ = write!(options, " --{option} {}", quoted(value));
     };
-    args.edit.set.iter().for_each(|set| quoted("set", set));
-    point.iter().for_each(|of| quoted("set", &format!("{}={}", of.field, of.value)));
-    args.edit.trace.iter().for_each(|trace| quoted("trace", trace));
-    args.edit.law.iter().for_each(|law| quoted("law", &law.display().to_string()));
+    args.edit.set.iter().for_each(|set| with("set", set));
+    point.iter().for_each(|of| with("set", &format!("{}={}", of.field, of.value)));
+    args.edit.trace.iter().for_each(|trace| with("trace", trace));
+    args.edit.law.iter().for_each(|law| with("law", &law.display().to_string()));
     if let Some(signal) = args.signal.first() {
         let _ = write!(options, " --signal {}", signal.trim());
     }
