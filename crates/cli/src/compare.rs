@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::progress::{Begun, Progress};
 use crate::run::warn;
 use crate::size::Size;
-use crate::{COMMIT, pages, print, stop, words};
+use crate::{COMMIT, pages, print, quoted, stop, words};
 
 /// The rows as `--json` shows them.
 #[derive(serde::Serialize)]
@@ -80,7 +80,8 @@ impl Inputs {
         let signals = signals(asked.signals, &controls)?;
         let cases = cases(asked, stop)?;
         for case in &cases {
-            case.scenario.check_law_settings(&controls)?;
+            let checked = case.scenario.check_law_settings(&controls);
+            checked.map_err(|error| of_sweep(error, &case.set))?;
         }
         let ids = hosts.iter().map(|host| host.id()).collect();
         Ok(Inputs { hosts, ids, controls, signals, cases })
@@ -293,7 +294,8 @@ impl Results {
         if args.csv {
             return print(&String::from_utf8_lossy(&self.csv));
         }
-        print(&format!("{}{files}{}", self.report, next_steps(args)))
+        let last = self.rows.last().map_or(&[][..], |row| &row.set);
+        print(&format!("{}{files}{}", self.report, next_steps(args, last)))
     }
 
     /// Prints the report.
@@ -381,19 +383,19 @@ fn run_shown(
     let in_real_time = Begun { cost_s: sum(&real), each: Some(each), after_s: 0.0 };
     let after_s = each * sum(&fresh);
     let progress = if shown {
-        Progress::new("{wide_bar} {msg} runs{left}", "", plan.jobs)
+        Progress::new("{wide_bar} {msg}{left}", "", plan.jobs)
     } else {
         Progress::hidden()
     };
+    progress.say(&format!("0/{runs} runs"));
     match simulated[..] {
         [] => progress.begin(in_real_time),
         _ => progress.begin(Begun { cost_s: sum(&simulated), each: None, after_s }),
     }
-    progress.say(&format!("0/{runs}"));
     let (count, all_simulated) = (AtomicU64::new(0), simulated.len() as u64);
     let done = |run: &Finished| {
         let count = 1 + count.fetch_add(1, Ordering::Relaxed);
-        progress.say(&format!("{count}/{runs}"));
+        progress.say(&format!("{count}/{runs} runs"));
         let task = run.task();
         match there.contains(&task) {
             true => progress.there(cost(&task)),
@@ -474,8 +476,10 @@ fn points(scenarios: usize, axes: &[Sweep]) -> Result<Vec<Vec<Point>>, Error> {
 /// What is wrong with a value of a sweep, which is set as `--set` sets it.
 fn of_sweep(error: narrows_lab::Error, set: &[Point]) -> narrows_lab::Error {
     use narrows_lab::Error::Input;
-    let swept =
-        |place: &str| set.iter().any(|point| place.starts_with(&format!("--set {}=", point.field)));
+    let swept = |place: &str| {
+        let of = |point: &Point| place.strip_prefix("--set ")?.strip_prefix(&point.field[..]);
+        set.iter().filter_map(of).any(|rest| rest.is_empty() || rest.starts_with('='))
+    };
     match error {
         Input { place, message } if swept(&place) => {
             Input { place: place.replacen("--set", "--sweep", 1), message }
@@ -555,18 +559,19 @@ fn written(plan: &Plan, output: &Output, finished: &[Finished]) -> String {
     )
 }
 
-/// Three suggested commands.
-fn next_steps(args: &CompareArgs) -> String {
-    let narrows = words().first().map_or("narrows", String::as_str);
-    let (scenario, cc) = (&args.scenarios[0], args.cc[args.cc.len() - 1].trim());
+/// Three suggested commands; the first at this point of a sweep.
+fn next_steps(args: &CompareArgs, point: &[Point]) -> String {
+    let narrows = quoted(words().first().map_or("narrows", String::as_str));
+    let (scenario, cc) = (quoted(&args.scenarios[0]), args.cc[args.cc.len() - 1].trim());
     let other = args.on.iter().map(|host| host.trim()).rfind(|&host| host != "sim");
     let mut options = other.map_or_else(String::new, |host| format!(" --on {host}"));
-    let mut quoted = |option: &str, value: &str| {
-        let _ = write!(options, " --{option} '{}'", value.replace('\'', r"'\''"));
+    let mut with = |option: &str, value: &str| {
+        let _ = write!(options, " --{option} {}", quoted(value));
     };
-    args.edit.set.iter().for_each(|set| quoted("set", set));
-    args.edit.trace.iter().for_each(|trace| quoted("trace", trace));
-    args.edit.law.iter().for_each(|law| quoted("law", &law.display().to_string()));
+    args.edit.set.iter().for_each(|set| with("set", set));
+    point.iter().for_each(|of| with("set", &format!("{}={}", of.field, of.value)));
+    args.edit.trace.iter().for_each(|trace| with("trace", trace));
+    args.edit.law.iter().for_each(|law| with("law", &law.display().to_string()));
     if let Some(signal) = args.signal.first() {
         let _ = write!(options, " --signal {}", signal.trim());
     }

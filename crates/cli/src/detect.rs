@@ -23,6 +23,7 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     let detectors = detectors(args.detector.iter().map(String::as_str))
         .map_err(|message| Error::input("--detector", message))?;
     let params = set::params(&args.set)?;
+    args.set.iter().try_for_each(|set| is_of(set, &detectors))?;
     let limits = Limits { flows: args.flows.into(), packets: args.min_packets, at: args.at };
     if let Some(interface) = &args.interface {
         return stream::interface(interface, args, only(&detectors)?, &params, limits);
@@ -52,6 +53,20 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     };
     let losses = args.losses.as_deref().map(Input::file);
     report(args, Source::open(input, losses, limits)?, &detectors, &params)
+}
+
+/// Does one of the detectors have the parameter that `NAME=VALUE` sets?
+fn is_of(set: &str, detectors: &[Detector]) -> Result<(), Error> {
+    let name = set.split('=').next().unwrap_or_default().trim();
+    let group = name.split('.').next().unwrap_or_default();
+    if group == "decision" || detectors.iter().any(|detector| detector.name() == group) {
+        return Ok(());
+    }
+    let message = match Detector::all().any(|detector| detector.name() == group) {
+        true => format!("{group} does not run; expected --detector with {group}"),
+        false => "expected a parameter of a detector, such as ssc.p_s".into(),
+    };
+    Err(Error::input(format!("--set {name}"), message))
 }
 
 /// The detector, if it is one.

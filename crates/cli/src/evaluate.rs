@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use narrows_evaluate::{
-    Law, Outcome, PAGE, Tables, catalogue, of_law, page as page_of, select, shown,
+    Law, Outcome, PAGE, Tables, catalogue, listed, of_law, page as page_of, select, shown,
 };
 use narrows_lab::page::{self, Fact, PageFile};
 use narrows_lab::{Error as LabError, Output, Provenance, json};
@@ -32,8 +32,7 @@ struct Made<'a> {
 /// Runs the criteria for each law, and prints or writes what was found.
 pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     if args.laws.iter().any(|law| law == "list") {
-        let listed = catalogue();
-        return print(&if args.json { json(&listed) } else { listed.columns() });
+        return print(&if args.json { json(&catalogue()) } else { listed() });
     }
     load_law(args.law.as_deref())?;
     let criteria = select(&args.only)?;

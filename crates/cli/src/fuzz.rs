@@ -95,12 +95,12 @@ fn try_each(
     Ok(guilty)
 }
 
-/// `silence 3.2 (right: at most 1.4; uncoupled 0.3): s without delivery while a path is there`.
+/// `silence 3.2 (expected: at most 1.4; uncoupled 0.3): s without delivery while a path is there`.
 fn sentence(charge: Charge, measure: &Measure) -> String {
     let Measure { value, uncoupled, limit } = measure;
     let bound = if charge.greater_is_worse() { "at most" } else { "at least" };
     format!(
-        "{} {value:.2} (right: {bound} {limit:.2}; uncoupled {uncoupled:.2}): {}",
+        "{} {value:.2} (expected: {bound} {limit:.2}; uncoupled {uncoupled:.2}): {}",
         charge.name(),
         charge.about()
     )

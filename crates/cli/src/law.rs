@@ -13,7 +13,7 @@ use narrows_laws::{Control, Law};
 
 use crate::args::law::Command;
 use crate::error::Error;
-use crate::print;
+use crate::{print, quoted, words};
 
 use isolated::{Died, isolated};
 
@@ -58,10 +58,12 @@ fn new(file: &Path) -> Result<(), Error> {
             Err(error("already exists and is not overwritten".into()))
         }
         Err(e) => Err(error(format!("cannot write: {e}"))),
-        Ok(()) => print(&format!(
-            "{file}: law {name}; next: narrows law check {file}\n",
-            file = file.display()
-        )),
+        Ok(()) => {
+            let narrows = words().first().map_or("narrows", String::as_str);
+            let file = file.display().to_string();
+            let next = format!("{} law check {}", quoted(narrows), quoted(&file));
+            print(&format!("{file}: law {name}; next: {next}\n"))
+        }
     }
 }
 

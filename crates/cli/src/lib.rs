@@ -72,6 +72,15 @@ pub fn words() -> &'static [String] {
     WORDS.get().map_or(&[], Vec::as_slice)
 }
 
+/// A word as a shell reads it: in quotes, where it has more than letters, digits and signs that mean nothing.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._+-=:,@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Does what the words of the command line say, the program first; returns the exit code. Once in a process.
 pub fn main(words: Vec<OsString>) -> u8 {
     terminal::take_panics();
@@ -142,7 +151,8 @@ pub fn main(words: Vec<OsString>) -> u8 {
 fn man(folder: &Path) -> Result<(), Error> {
     let pages = std::fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(Args::command(), folder));
-    pages.map_err(|error| Error::input(folder.display().to_string(), error))
+    pages.map_err(|error| Error::input(folder.display().to_string(), error))?;
+    print(&format!("man pages in {}\n", folder.display()))
 }
 
 /// Prints the error, if any, as one line; returns the exit code.
@@ -176,6 +186,11 @@ fn one_line(error: &clap::Error) -> Error {
     let message = message.collect::<Vec<_>>().join(" ");
     // What the standard library says of "x" where a number is expected.
     let message = message.replace("invalid digit found in string", "expected a whole number");
+    // All controls, or all scenarios, are no line.
+    let message = match message.split_once(" [possible values: ") {
+        Some((before, known)) if known.len() > 200 => before.to_owned(),
+        _ => message,
+    };
     Error::input(
         "command line",
         format!("{}{}", message.trim_start_matches("error: "), meant(error)),

@@ -200,13 +200,15 @@ fn tables(table: Option<&str>) -> Result<Vec<Table>, Error> {
         tables.push(Table { name: group.into(), about, fields: fields.map(field).collect() });
     }
     if let Some(table) = table {
+        // `links.aqm` is [links.NAME.aqm].
+        let plain = |name: &str| name.replace(".NAME", "");
         let name = |table: &Table| table.name.split('.').next().unwrap_or_default().to_owned();
         let mut names: Vec<String> = tables.iter().map(name).collect();
         names.dedup();
         let within = |name: &str| {
             name.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
-        tables.retain(|table| within(&table.name));
+        tables.retain(|table| within(&table.name) || within(&plain(&table.name)));
         if tables.is_empty() {
             let known: Vec<&str> =
                 names.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use narrows_lab::page::{self, Fact, PageFile};
-use narrows_lab::{Error as LabError, Output, Provenance, json};
+use narrows_lab::{Error as LabError, Output, Provenance, fold, json};
 use narrows_papers::grid::replaced;
 use narrows_papers::{
     Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, page as page_of, plots as plots_of,
@@ -228,11 +228,12 @@ fn state(folder: &Path, paper: &Paper, table: &Table) -> String {
 fn list(listed: &[Listed]) -> String {
     let mut text = String::new();
     for Listed { paper, title, page, tables } in listed {
-        let _ = writeln!(text, "{paper}: {title} (docs/{page})");
+        text.push_str(&fold(&format!("{paper}: {title} (docs/{page})"), 2));
         let width = tables.iter().map(|one| one.table.len()).max().unwrap_or(0);
         for ListedTable { table, about, state } in tables {
-            let state = state.as_ref().map_or(String::new(), |state| format!(" [{state}]"));
-            let _ = writeln!(text, "  {paper}/{table:<width$}  {about}{state}");
+            let state = state.as_ref().map_or(String::new(), |state| format!("[{state}] "));
+            let line = format!("  {paper}/{table:<width$}  {state}{about}");
+            text.push_str(&fold(&line, paper.len() + width + 5));
         }
     }
     text

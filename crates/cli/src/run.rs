@@ -104,7 +104,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     if let Some(pcap) = pcap {
         if !args.json {
             let folder = pcap.target().display();
-            let _ = writeln!(text, "\ncaptures in {folder}: {}", pcap.created().join(", "));
+            let _ = writeln!(text, "\nCaptures in {folder}: {}", pcap.created().join(", "));
         }
         pcap.commit()?;
     }

@@ -52,6 +52,8 @@ fn fields_have_units_defaults_and_examples() {
     let all = narrows(&["list", "fields"]);
     assert!(all.starts_with("At the top of the file\n") && all.contains("\n[ssc]\n"), "{all}");
     assert!(all.lines().all(|line| line.chars().count() <= 80), "{all}");
+    let below = narrows(&["list", "fields", "links.reorder"]);
+    assert!(below.starts_with("[links.NAME.reorder]\n") && !below.contains("policer"), "{below}");
     let unknown = "list fields: unknown table 'linkz' (did you mean 'links'?)";
     assert!(refused(&["list", "fields", "linkz"]).contains(unknown));
 }
@@ -675,7 +677,11 @@ fn a_sweep_of_several_fields_runs_every_combination() {
     assert!(lines.next().unwrap().starts_with(&format!("sbd/nsb-2,{set},reno,,sim,1,0,")), "{csv}");
 
     let text = narrows(&[&args[..], &["--out", out.to_str().unwrap()]].concat());
-    assert!(text.contains("\n  3 Mbit/s              round-robin            reno "), "{text}");
+    assert!(text.contains("\nrate      scheduler    cc      "), "{text}");
+    assert!(text.contains("\n  3 Mbit/s  round-robin  reno "), "{text}");
+    assert!(text.contains("\nscheduler  flows.mptcp.scheduler\n"), "{text}");
+    assert!(text.contains("\nqueue      "), "there is room for metrics: {text}");
+    assert!(text.contains(" --set 'links.bottleneck1.rate=9 Mbit/s' --set 'flows."), "{text}");
     let one =
         "runs/sbd/nsb-2/links.bottleneck1.rate=3_Mbit_s/flows.mptcp.scheduler=round_robin/reno";
     assert!(out.join(one).join("seed-1.json").is_file());
@@ -699,7 +705,7 @@ fn a_run_writes_captures() {
     args.extend(SHORT);
     let text = narrows(&args);
     let files = ["tcp-lte.sender.pcapng", "tcp-lte.receiver.pcapng", "lte.link.pcapng"];
-    assert!(text.contains(&format!("captures in {there}: {}", files.join(", "))), "{text}");
+    assert!(text.contains(&format!("Captures in {there}: {}", files.join(", "))), "{text}");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), files.len() + 1, "and provenance.json");
     for file in files {
         // A section header block (draft-ietf-opsawg-pcapng, section 4.1), and then some packets.

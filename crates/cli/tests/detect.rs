@@ -192,7 +192,7 @@ fn mistakes_are_reported_before_anything_is_printed() {
     let table = home.path().join("t.csv");
     fs::write(&table, "flow,t_s,owd_ms\na,1,2\nb,2,3\n").unwrap();
     let table = table.to_str().unwrap();
-    let of = |args: &[&str]| refused(&[&["detect", table], args].concat());
+    let of = |args: &[&str]| refused(&[&["detect", table, "--min-packets", "1"], args].concat());
     assert_eq!(
         of(&["--detector", "magic"]),
         "--detector: unknown detector of captures and tables 'magic'; expected one of: xcorr, ssc, tr, dcw, all"
@@ -209,6 +209,17 @@ fn mistakes_are_reported_before_anything_is_printed() {
         of(&["--set", "decision.together=11"]).contains("--set: decision.together: '11' is not")
     );
     assert!(of(&["--set", "ssc.p_s=much"]).contains("--set: ssc.p_s: 'much' is not a number"));
+    assert_eq!(
+        of(&["--set", "ssc.p_s=0.1"]),
+        "--set ssc.p_s: ssc does not run; expected --detector with ssc"
+    );
+    assert_eq!(
+        of(&["--set", "olia.floor=2"]),
+        "--set olia.floor: expected a parameter of a detector, such as ssc.p_s"
+    );
+    assert!(
+        refused(&["detect", "-i", "lo", "--for", "0s"]).contains("expected seconds above 0, such")
+    );
     assert!(of(&["--flows", "65"]).contains("--flows"));
     assert!(
         of(&["--plot", "p.pdf"]).contains("p.pdf: expected a name that ends with .svg or .png")
@@ -313,6 +324,11 @@ fn what_a_capture_has_besides_is_said() {
     );
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("\n  #1      300       1.00        20.5   0.0%  30\n"), "{text}");
+    let none = narrows(&["detect", file, "--min-packets", "1000"]);
+    assert_eq!(
+        String::from_utf8_lossy(&none.stderr),
+        "narrows: no flow has 1000 packets or more (--min-packets): all are analysed\n"
+    );
     let all = printed(&["detect", file, "--min-packets", "1"]);
     assert!(all.contains("\n  #3        3       0.01         1.0   0.0%  control\n"), "{all}");
 

@@ -25,6 +25,7 @@ fn the_list_has_every_section() {
     for expected in ["5.1.2/queue", "7.10/shared", "Multipath Transport", "8/security"] {
         assert!(text.contains(expected), "{expected} in {text}");
     }
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let (_, text, _) = said(&narrows(home.path(), &["evaluate", "list", "--json"]));
     assert_eq!(json(&text)["heads"][0], "criterion");
 }

@@ -52,6 +52,25 @@ fn nohup_outlives_the_terminal() {
 }
 
 #[test]
+fn a_folder_is_of_the_command_that_writes_in_it() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let long = ["compare", "sbd/nsb-5", "--cc", "lia", "--seeds", "100000", "--out"];
+    let mut child = narrows(&long).arg(&out).spawn().unwrap();
+    wait_for_runs(&out);
+    let resumed = [&long[..6], &["--resume", "--out"]].concat();
+    for more in [&long[..], &resumed[..], &["papers", "laws", "--out"]] {
+        let output = narrows(more).arg(&out).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let busy = ": another narrows is writing here; expected another folder\n";
+        assert!(said.ends_with(busy) && output.status.code() == Some(2), "{more:?}: {said}");
+    }
+    assert_eq!(child.try_wait().unwrap(), None, "the first goes on");
+    signal(&child, libc::SIGINT);
+    child.wait().unwrap();
+}
+
+#[test]
 fn ctrl_c_ends_a_comparison_at_once_and_leaves_nothing() {
     let home = tempfile::tempdir().unwrap();
     let out = home.path().join("results/here");

@@ -162,7 +162,10 @@ fn what_is_no_law_is_refused_in_one_line() {
     let stderr = refused("mine.h", &(table("mine") + &table("mine")));
     assert_eq!(stderr, "mine.h: two tables, in lines 7 and 17; expected one NR_LAW(mine)");
     let stderr = refused("olia.h", &table("olia"));
-    assert_eq!(stderr, "olia.h: the name 'olia' is taken; rename the file and its table");
+    assert_eq!(
+        stderr,
+        "olia.h: the name 'olia' is taken; expected another for the file and its table"
+    );
     let stderr = refused("My-Law.h", &table("mine"));
     assert!(stderr.contains("'My-Law' is not a name for a law"), "{stderr}");
     let stderr = refused("mine.c", &table("mine"));

@@ -56,9 +56,10 @@ fn the_template_is_a_law_that_keeps_all() {
     for name in ["mine", "mine_fast", "mineral", "balia_slow", "a"] {
         let file = format!("{name}.h");
         let output = law(home.path(), &["new", &file]);
+        let narrows = env!("CARGO_BIN_EXE_narrows");
         assert_eq!(
             text(&output.stdout),
-            format!("{file}: law {name}; next: narrows law check {file}\n")
+            format!("{file}: law {name}; next: {narrows} law check {file}\n")
         );
         let output = law(home.path(), &["check", &file]);
         let stdout = text(&output.stdout);
@@ -79,7 +80,7 @@ fn what_is_no_law_is_refused() {
     assert_eq!(fs::read(home.join("mine.h")).unwrap(), before);
     assert_eq!(
         refused(home, &["new", "lia.h"]),
-        "lia.h: the name 'lia' is taken; rename the file and its table"
+        "lia.h: the name 'lia' is taken; expected another for the file and its table"
     );
     assert_eq!(
         refused(home, &["new", "2fast.h"]),

@@ -28,8 +28,9 @@ fn the_list_has_every_table_and_what_was_made_of_it() {
     assert_eq!(said(&papers(&[NAME, "--out", &out])).0, Some(0));
     let (_, text, _) = said(&papers(&["list", "--out", &out]));
     let line = |name: &str| text.lines().find(|line| line.trim_start().starts_with(name)).unwrap();
-    assert!(line(NAME).ends_with("[made]"), "{}", line(NAME));
-    assert!(line("laws/ratios").ends_with("[not made]"), "{}", line("laws/ratios"));
+    assert!(line(NAME).contains("  [made] "), "{}", line(NAME));
+    assert!(line("laws/ratios").contains("  [not made] "), "{}", line("laws/ratios"));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]

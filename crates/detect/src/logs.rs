@@ -6,7 +6,7 @@ use std::io::{BufReader, ErrorKind, Read as _};
 use std::path::Path;
 
 use crate::qlog::{TRACES, traces};
-use crate::sizes::{hidden, left_out};
+use crate::sizes::{leave_small, left_out};
 use crate::trace::{Kind, Record, Trace};
 use crate::{Error, Input, Limits, Observation, Traffic};
 
@@ -180,12 +180,9 @@ pub fn survey(inputs: &[Input], limits: Limits) -> Result<Survey, Error> {
     let all = sum(&sized);
     let share = |count: u64| 100.0 * count as f64 / all.max(1) as f64;
     sized.sort_by_key(|of| std::cmp::Reverse(packets(of)));
-    let before = sized.len();
-    if sized.iter().any(|of| packets(of) >= limits.packets) {
-        sized.retain(|of| packets(of) >= limits.packets);
-    }
+    let of = |sized: &[(usize, usize)]| share(sum(sized));
+    notes.extend(leave_small(&mut sized, limits.packets, packets, of, "packets"));
     let large = sum(&sized);
-    notes.extend(hidden(before - sized.len(), limits.packets, share(all - large), "packets"));
     let others = sized.len().saturating_sub(limits.flows);
     sized.truncate(limits.flows);
     if others > 0 {

@@ -47,15 +47,30 @@ pub fn left_out(kept: usize, others: usize, forgotten: usize, share: f64, of: &s
     format!("{kept}; {about}{others} left out, with {share:.1} % of the {of}")
 }
 
-/// The note on flows with too few packets to be analysed, if there are any.
-pub fn hidden(flows: usize, packets: u64, share: f64, of: &str) -> Option<String> {
-    let flows = match flows {
+/// Leaves out flows with fewer than `least` of what `count` counts, unless all have fewer. Returns the note on that, if
+/// there is one, with the percentage of the file by `share`.
+pub fn leave_small<T>(
+    flows: &mut Vec<T>,
+    least: u64,
+    count: impl Fn(&T) -> u64,
+    share: impl Fn(&[T]) -> f64,
+    of: &str,
+) -> Option<String> {
+    let (before, all) = (flows.len(), share(flows));
+    if !flows.iter().any(|flow| count(flow) >= least) {
+        return (before > 0).then(|| {
+            format!("no flow has {least} packets or more (--min-packets): all are analysed")
+        });
+    }
+    flows.retain(|flow| count(flow) >= least);
+    let flows_of = match before - flows.len() {
         0 => return None,
         1 => "1 flow".into(),
-        flows => format!("{flows} flows"),
+        several => format!("{several} flows"),
     };
+    let share = all - share(flows);
     Some(format!(
-        "hidden: {flows} of fewer than {packets} packets, with {share:.1} % of the {of} \
+        "hidden: {flows_of} of fewer than {least} packets, with {share:.1} % of the {of} \
          (--min-packets 1 shows all)"
     ))
 }

@@ -8,7 +8,7 @@ use crate::copies::{Again, Copies, ends};
 use crate::order::{Course, Order};
 use crate::packet::{End, Segment, Skip, segment};
 use crate::place::{At, Clue, Decided, Why, places};
-use crate::sizes::{COUNTED, Flows, forget_half, hidden, left_out};
+use crate::sizes::{COUNTED, Flows, forget_half, leave_small, left_out};
 use crate::skipped::Skipped;
 use crate::tally::{Entry, Way};
 use crate::{Error, Input, Limits, Signal, Traffic, mptcp};
@@ -146,13 +146,9 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
         &mut sized.iter_mut().map(|(ends, entry)| (*ends, entry)).collect::<Vec<_>>(),
         limits.at,
     );
-    let before = sized.len();
-    let large = |(_, entry): &(_, Entry)| entry.traffic().packets >= limits.packets;
-    if sized.iter().any(large) {
-        sized.retain(large);
-    }
-    let small = before - sized.len();
-    let small = hidden(small, limits.packets, percent(all - of(&sized)), "data");
+    let packets = |(_, entry): &(_, Entry)| entry.traffic().packets;
+    let share = |sized: &[(_, Entry)]| percent(of(sized));
+    let small = leave_small(&mut sized, limits.packets, packets, share, "data");
     let kept = of(&sized);
     // Data whose delays are not in the capture, as its packets were cut too short.
     let lacking = |signal: Option<Signal>| -> u64 {

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use csv::{ByteRecord, ReaderBuilder, Terminator};
 
 use crate::input::Reader;
-use crate::sizes::{COUNTED, Flows, forget_half, hidden, left_out};
+use crate::sizes::{COUNTED, Flows, forget_half, leave_small, left_out};
 use crate::{Error, Input, Limits, Observation, Signal, Traffic};
 
 /// Bytes of a line, and of a flow's name.
@@ -257,14 +257,10 @@ pub fn survey(input: &Input, losses: Option<&Input>, limits: Limits) -> Result<S
     sized.sort_by_key(|(_, flow)| (std::cmp::Reverse(flow.rows), flow.first));
     let of = |sized: &[(_, Seen)]| sized.iter().map(|(_, flow)| flow.rows).sum::<u64>();
     let share = |count: u64| 100.0 * count as f64 / rows as f64;
-    let before = sized.len();
-    let large = |(_, flow): &(_, Seen)| flow.rows >= limits.packets;
-    if sized.iter().any(large) {
-        sized.retain(large);
-    }
-    let large = of(&sized);
+    let count = |(_, flow): &(_, Seen)| flow.rows;
     let mut notes = Vec::new();
-    notes.extend(hidden(before - sized.len(), limits.packets, share(rows - large), "rows"));
+    notes.extend(leave_small(&mut sized, limits.packets, count, |all| share(of(all)), "rows"));
+    let large = of(&sized);
     let others = sized.len().saturating_sub(limits.flows) + forgotten;
     sized.truncate(limits.flows);
     if others > 0 {

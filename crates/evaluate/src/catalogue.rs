@@ -668,8 +668,9 @@ pub fn select(only: &[String]) -> Result<Vec<&'static Criterion>, Error> {
             let mut known: Vec<&str> =
                 CATALOGUE.iter().map(|criterion| criterion.section).collect();
             known.dedup();
+            let what = if name.contains('/') { "criterion" } else { "section" };
             let message = format!(
-                "no such section; expected {}, or a criterion of `narrows evaluate list`",
+                "no such {what}; expected {}, or a criterion of `narrows evaluate list`",
                 known.join(", ")
             );
             return Err(Error::input(name, message));
@@ -703,6 +704,8 @@ mod tests {
         assert_eq!(named(&[]).unwrap().len(), CATALOGUE.len());
         let error = named(&["7.12"]).unwrap_err();
         assert!(error.starts_with("7.12: no such section; expected 3.2, 4, 5.1.1, "), "{error}");
+        let error = named(&["5.1.4/x"]).unwrap_err();
+        assert!(error.starts_with("5.1.4/x: no such criterion; expected 3.2, "), "{error}");
         assert!(named(&["5.1.4/earl"]).is_err());
     }
 

@@ -1,5 +1,6 @@
 //! Outcomes as tables and as a page for a browser.
 
+use narrows_lab::fold;
 use narrows_papers::Grid;
 use narrows_report::{Fact, Page, Part, Section, Table, Tile};
 
@@ -106,6 +107,22 @@ pub fn catalogue() -> Grid {
     grid
 }
 
+/// The same for a terminal, some lines for each criterion.
+pub fn listed() -> String {
+    let mut text = String::new();
+    for criterion in CATALOGUE {
+        let Criterion { heading, keyword, runs, figure, .. } = criterion;
+        let limit = match criterion.make {
+            Make::Runs(_) | Make::Host(_) => format!(", at most {}", criterion.limit),
+            _ => String::new(),
+        };
+        text += &fold(&format!("{} ({keyword}): {heading}", criterion.id()), 2);
+        text += &fold(&format!("  {runs}"), 4);
+        text += &fold(&format!("  figure: {figure}{limit}"), 4);
+    }
+    text
+}
+
 /// The outcomes of a law as a table.
 pub fn of_law(outcomes: &[Outcome]) -> Grid {
     let mut grid = Grid::new(["criterion", "keyword", "verdict", "mean", "limit", "worst cell"]);
@@ -149,7 +166,7 @@ pub fn shown(laws: &[(Law, Vec<Outcome>)]) -> String {
         text += &of_law(outcomes).columns();
         text += &format!("\n{}: {}\n\n", law.control(), counted(outcomes));
     }
-    text.trim_end().to_owned() + "\n"
+    text + "mean: of the criterion's figure over its cells; `narrows evaluate list` has what is run and the figure\n"
 }
 
 /// The page of some laws; made by `command`, of which `facts` tell more.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use narrows_foreign::Foreign;
 use narrows_net::{Distribution, Loss, Policer, Rate, Reorder, SECOND};
+use narrows_stats::round;
 use narrows_traffic::Source;
 
 use crate::algorithm::Algorithm;
@@ -113,10 +114,10 @@ pub fn describe_link(link: &Link) -> String {
         }
     }
     if config.loss != Loss::None {
-        let _ = write!(text, ", loss {} %", config.loss.mean() * 100.0);
+        let _ = write!(text, ", loss {} %", round(config.loss.mean() * 100.0));
     }
     if let Some(Reorder { share, delay }) = config.reorder {
-        let _ = write!(text, ", {} % reordered by {}", share * 100.0, show_time(delay));
+        let _ = write!(text, ", {} % reordered by {}", round(share * 100.0), show_time(delay));
     }
     if let Some(Policer { rate, burst }) = config.policer {
         let _ = write!(text, ", policed to {} and {}", show_rate(rate), show_bytes(burst));

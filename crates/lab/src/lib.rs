@@ -17,6 +17,7 @@ mod estimate;
 mod host_id;
 pub mod hosts;
 mod journal;
+mod lock;
 mod measured;
 pub mod metrics;
 mod output;
@@ -51,6 +52,7 @@ pub use estimate::{Estimate, HOPS_PER_SECOND};
 pub use host_id::HostId;
 pub use hosts::{App, Host, Job, Live, Seen, host, run};
 pub use journal::Journal;
+pub use lock::Lock;
 pub use metrics::{
     ConnectionSummary, HeadOfLineSummary, LinkSummary, PassiveSummary, PathSummary, TestSummary,
 };

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 use crate::Error;
+use crate::lock::Lock;
 use crate::provenance::{self, Provenance};
 
 /// Files on their way into a folder. Dropped before [`Output::commit`], it leaves nothing.
@@ -24,6 +25,8 @@ pub struct Output {
     stale: Vec<PathBuf>,
     /// The text of `provenance.json`.
     provenance: Option<Vec<u8>>,
+    /// Of results: no other process writes them at the same time.
+    lock: Option<Lock>,
 }
 
 impl Output {
@@ -42,6 +45,7 @@ impl Output {
             created: Vec::new(),
             stale: Vec::new(),
             provenance: None,
+            lock: None,
         };
         fs::create_dir_all(target).map_err(Error::io(target, "make this folder"))?;
         staging(target)?.close().map_err(Error::io(target, "write in this folder"))?;
@@ -51,7 +55,7 @@ impl Output {
     /// The same for results, beside which their provenance will stand.
     ///
     /// # Errors
-    /// As [`Output::new`]; the folder holds other results.
+    /// As [`Output::onto`]; the folder holds other results.
     pub fn of(target: &Path, provenance: &Provenance) -> Result<Output, Error> {
         provenance.check(target)?;
         Output::onto(target, provenance)
@@ -60,9 +64,10 @@ impl Output {
     /// The same, where the folder may hold a part of these results.
     ///
     /// # Errors
-    /// As [`Output::new`].
+    /// As [`Output::new`]; another process writes results there now.
     pub fn onto(target: &Path, provenance: &Provenance) -> Result<Output, Error> {
         let mut output = Output::new(target)?;
+        output.lock = Some(Lock::of(target)?);
         let mut text = serde_json::to_vec_pretty(provenance).unwrap_or_default();
         text.push(b'\n');
         output.provenance = Some(text);
@@ -157,6 +162,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         self.staging = None;
+        self.lock = None;
         // Only empty folders can be removed, so nothing of anyone else is lost.
         for folder in self.made.iter().rev() {
             let _ = fs::remove_dir(folder);
@@ -167,7 +173,14 @@ impl Drop for Output {
 /// A folder beside the files' places, on the same disk.
 fn staging(target: &Path) -> Result<TempDir, Error> {
     let staging = tempfile::Builder::new().prefix(".narrows-").tempdir_in(target);
-    staging.map_err(Error::io(target, "write in this folder"))
+    staging.map_err(without_path).map_err(Error::io(target, "write in this folder"))
+}
+
+/// The system's error alone: tempfile adds a name that nobody chose.
+fn without_path(error: std::io::Error) -> std::io::Error {
+    let inner = error.get_ref().and_then(std::error::Error::source);
+    let code = inner.and_then(|inner| inner.downcast_ref::<std::io::Error>()?.raw_os_error());
+    code.map_or(error, std::io::Error::from_raw_os_error)
 }
 
 fn move_files(from: &Path, to: &Path) -> Result<(), Error> {

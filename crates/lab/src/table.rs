@@ -63,6 +63,12 @@ pub fn report(cases: &[Case], rows: &[Row]) -> String {
         differences(rows).for_each(|line| text.push_str(&line));
         text.push('\n');
     }
+    let points = rows.first().map_or(&[][..], |row| &row.set);
+    for (head, point) in swept(points).into_iter().zip(points) {
+        if head != point.field {
+            text.push_str(&fold(&format!("{head:10} {}", point.field), 11));
+        }
+    }
     let remain = |column: &&Column| !left_out.contains(&column.head());
     text.extend(columns.iter().filter(remain).map(Column::explained));
     for (head, metrics) in &of_passive {
@@ -295,8 +301,9 @@ pub fn row_lines(cases: &[Case], rows: &[Row]) -> Lines {
 
 fn lines(cases: &[Case], rows: &[Row], columns: &[Column]) -> Lines {
     let hosts = rows.iter().any(|row| row.host != HostId::SIM);
+    let swept = swept(&rows[0].set).into_iter().zip(&rows[0].set);
     let mut heads: Vec<(String, String)> =
-        rows[0].set.iter().map(|point| (point.field.clone(), String::new())).collect();
+        swept.map(|(head, point)| (head.to_owned(), point.field.clone())).collect();
     heads.push(("cc".into(), String::new()));
     heads.extend(hosts.then(|| ("on".into(), String::new())));
     let left = heads.len();
@@ -310,6 +317,24 @@ fn lines(cases: &[Case], rows: &[Row], columns: &[Column]) -> Lines {
         line
     };
     Lines { heads, left, lines: rows.iter().enumerate().map(line).collect() }
+}
+
+/// The heads of swept fields: the last part of the name, or the whole where that is another's, too.
+fn swept(set: &[Point]) -> Vec<&str> {
+    fn short(point: &Point) -> &str {
+        point.field.rsplit('.').next().unwrap_or_default()
+    }
+    let metric = |head: &str| {
+        let heads = TEST.iter().filter_map(|metric| metric.column).map(|column| column.head);
+        let passive = PASSIVE.iter().filter_map(|metric| metric.column).map(|column| column.head);
+        heads.chain(passive).chain([MEDIAN, PAPER, "cc", "on", "passive"]).any(|one| one == head)
+    };
+    let head = |point| {
+        let head = short(point);
+        let same = set.iter().filter(|other| short(other) == head).count();
+        if same > 1 || metric(head) { &point.field[..] } else { head }
+    };
+    set.iter().map(head).collect()
 }
 
 /// The first cells of a row: the point of a sweep, where it is another than before, and the control.
@@ -326,7 +351,7 @@ fn point(before: Option<&Row>, row: &Row) -> Vec<String> {
 
 /// What passive detectors found, if there are any.
 fn passive(rows: &[Row], columns: &[Shown<PassiveSummary>], without: &[&str]) -> String {
-    let mut heads: Vec<&str> = rows[0].set.iter().map(|point| point.field.as_str()).collect();
+    let mut heads = swept(&rows[0].set);
     heads.extend(["cc", "passive"]);
     let left = heads.len();
     columns.iter().for_each(|(head, _)| heads.push(head));
@@ -458,7 +483,8 @@ pub fn summary_table(scenario: &Scenario, summary: &Summary) -> String {
     for more in [passive_lines(summary), detection_lines(summary)].into_iter().flatten() {
         text = text + "\n" + &more.render(&[]);
     }
-    let _ = writeln!(text, "\nJain's index {:.3}", summary.fairness.jain);
+    let of = if scenario.rivals.is_empty() { " of all listed flows" } else { "" };
+    let _ = writeln!(text, "\nJain's index {:.3}{of}", summary.fairness.jain);
     text = text + &file_lines(scenario, summary) + &message_lines(summary);
     if let Some(fitness) = &summary.fitness {
         let _ = writeln!(text, "{}", show_fitness(fitness));

@@ -45,7 +45,8 @@ fn parse(text: &str, units: &[Unit], what: &str, max: f64) -> Result<f64, String
         return Err(format!("expected {what}, found \"{text}\", which is negative"));
     }
     if value > max {
-        return Err(format!("expected {what}, found \"{text}\", which is too large"));
+        let most = max / factor;
+        return Err(format!("expected {what}, at most {most} {unit}; found \"{text}\""));
     }
     Ok(value)
 }
@@ -143,12 +144,7 @@ quantity!(
 quantity!(
     /// A share of a whole, as a fraction in 0..=1.
     Share(f64), "a share such as \"0.1 %\"",
-    |text, what| match parse(text, SHARE, what, 1e9)? {
-        share if share > 1.0 => {
-            Err(format!("expected {what}, found \"{text}\", which is more than 100 %"))
-        }
-        share => Ok(share),
-    },
+    |text, what| parse(text, SHARE, what, 1.0),
     |share| {
         // The number whose hundredth is the share is one of those nearest to its hundredfold.
         let near = (share * 100.0).to_bits();
@@ -288,14 +284,16 @@ mod tests {
         assert!(time("20 Ms").ends_with("found unit \"Ms\" in \"20 Ms\""));
         assert!(time("-1 ms").ends_with("which is negative"));
         assert!(time("-0 ms").ends_with("which is negative"));
-        assert!(time("1000000 min").ends_with("which is too large"));
+        assert!(time("1000000 min").ends_with(", at most 10080 min; found \"1000000 min\""));
         assert!(time("soon").ends_with("found \"soon\""));
         assert!(time("inf s").starts_with("expected a time"));
         assert!("0 Mbit/s".parse::<BitRate>().unwrap_err().contains("above 0"));
         assert!("1e9 packets/s".parse::<PacketRate>().is_err());
-        assert!("20000000 packets/s".parse::<PacketRate>().unwrap_err().contains("too large"));
+        assert!(
+            "20000000 packets/s".parse::<PacketRate>().unwrap_err().contains("at most 10000000 p")
+        );
         assert!("0.0001 packets/s".parse::<PacketRate>().unwrap_err().contains("at least 0.001"));
-        assert!("120 %".parse::<Share>().unwrap_err().contains("more than 100 %"));
+        assert!("120 %".parse::<Share>().unwrap_err().contains("at most 100 %; found \"120 %\""));
         assert!("0 packets".parse::<Queue>().unwrap_err().contains("above 0"));
         assert!("1.5 packets".parse::<Queue>().unwrap_err().contains("part of a packet"));
         assert!("35 pakets".parse::<Queue>().unwrap_err().contains("unit \"pakets\""));

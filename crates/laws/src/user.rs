@@ -223,14 +223,16 @@ pub fn check_name(name: &str) -> Result<(), String> {
     let groups = ["decision", "window"]; // of parameters
     if SCENARIO.contains(&name) || SOURCES.iter().any(|(file, _)| *file == format!("{name}.h")) {
         return Err(format!(
-            "'{name}' is a word of scenario files or a header of narrows; rename the file and its \
+            "'{name}' is a word of scenario files or a header of narrows; expected another name for the file and its \
              table"
         ));
     }
     if taken.any(|known| known == name)
         || parts.chain(aliases).chain(groups).any(|known| known == name)
     {
-        return Err(format!("the name '{name}' is taken; rename the file and its table"));
+        return Err(format!(
+            "the name '{name}' is taken; expected another for the file and its table"
+        ));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::Nanos;
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum ConfigError {
     /// The rate is zero or beyond 1 Pbit/s.
-    #[error("link '{link}': a rate of {rate} bit/s is not in 1..=10^15")]
+    #[error("link '{link}': a rate of {rate} bit/s is not above 0 and at most 1 Pbit/s")]
     Rate {
         /// Name of the link.
         link: String,

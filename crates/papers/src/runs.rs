@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use narrows_lab::detection::Judged;
 use narrows_lab::series::Sample;
 use narrows_lab::{
-    Algorithm, ConnectionSummary, Edits, Error, Estimate, Host, Job, Output, Scenario, Setup,
+    Algorithm, ConnectionSummary, Edits, Error, Estimate, Host, Job, Lock, Output, Scenario, Setup,
     Signal, Summary, TestSummary, host, load, parse, program, run, sha256,
 };
 use rayon::prelude::*;
@@ -210,6 +210,7 @@ pub struct Store {
     folder: PathBuf,
     /// Lines of one file are written one at a time.
     writing: Mutex<()>,
+    _lock: Lock,
 }
 
 /// The file that says which program's runs a folder has.
@@ -219,10 +220,13 @@ impl Store {
     /// A folder, made if it is not there. With `resume` it may have runs of this program.
     ///
     /// # Errors
-    /// It has runs and `resume` is not set, or of another program, or it cannot be written.
+    /// It has runs and `resume` is not set, or of another program, or it cannot be written, or another process writes
+    /// there now.
     pub fn open(folder: &Path, resume: bool) -> Result<Store, Error> {
         let mark = folder.join(PROGRAM);
         let this = program()?;
+        fs::create_dir_all(folder).map_err(Error::io(folder, "make this folder"))?;
+        let lock = Lock::of(folder)?;
         match fs::read_to_string(&mark) {
             Ok(text) if text.trim() != this => {
                 let message = "has runs of another build, which may simulate otherwise; expected another folder, or remove it";
@@ -241,7 +245,7 @@ impl Store {
                 output.commit()?;
             }
         }
-        Ok(Store { folder: folder.to_owned(), writing: Mutex::new(()) })
+        Ok(Store { folder: folder.to_owned(), writing: Mutex::new(()), _lock: lock })
     }
 
     /// The folder.

@@ -2,6 +2,14 @@
 
 use std::path::PathBuf;
 
+/// So many seconds, and not 0, in which nothing is seen.
+fn seconds(text: &str) -> Result<u64, String> {
+    match super::seconds(text)? {
+        0 => Err("expected seconds above 0, such as 60 or 60s".into()),
+        seconds => Ok(seconds),
+    }
+}
+
 /// Options of `detect`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -30,7 +38,7 @@ pub struct DetectArgs {
     #[arg(long, value_name = "FILTER", default_value = "tcp", conflicts_with = "files")]
     pub filter: String,
     /// With --interface: end after so many seconds, such as 60 or 60s; else Ctrl-C ends
-    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds, conflicts_with = "files")]
+    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds, conflicts_with = "files")]
     pub seconds: Option<u64>,
     /// Detectors of shared bottlenecks, separated by commas, or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = narrows_detect::DEFAULT)]

@@ -84,7 +84,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "CMD", requires = "app", value_parser = NonEmptyStringValueParser::new())]
     pub serve: Option<String>,
     /// Seed of the random generator
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true, value_parser = seed)]
     pub seed: u64,
     #[command(flatten)]
     pub edit: EditArgs,
@@ -171,7 +171,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "I/N")]
     pub shard: Option<Shard>,
     /// Concurrent runs; 0: one per core, in real time one
-    #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
+    #[arg(long, value_name = "J", default_value_t = 0, allow_negative_numbers = true, value_parser = jobs)]
     pub jobs: usize,
     /// Run with N evenly spaced values of a field from A to B (A..B:N:log: each as many times the one
     /// before), or with those listed (FIELD=A,B,C); several sweeps: all combinations
@@ -218,6 +218,11 @@ impl CompareArgs {
     }
 }
 
+/// A seed.
+fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("expected a whole number, at most {}", u64::MAX))
+}
+
 /// A number of threads.
 ///
 /// # Errors
@@ -246,7 +251,15 @@ impl EditArgs {
         let traces = self.trace.iter().map(|text| {
             pair("--trace", "LINK=FILE", text).map(|(link, file)| (link, PathBuf::from(file)))
         });
-        Ok(Edits { set: set.collect::<Result<_, _>>()?, traces: traces.collect::<Result<_, _>>()? })
+        let traces: Vec<(String, PathBuf)> = traces.collect::<Result<_, _>>()?;
+        let twice = |(at, (link, _)): &(usize, &(String, _))| {
+            traces[..*at].iter().any(|(other, _)| other == link)
+        };
+        if let Some((_, (link, _))) = traces.iter().enumerate().find(twice) {
+            let message = "has two traces; expected one for a link";
+            return Err(Error::input(format!("--trace {link}"), message));
+        }
+        Ok(Edits { set: set.collect::<Result<_, _>>()?, traces })
     }
 }
 

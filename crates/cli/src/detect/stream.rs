@@ -75,7 +75,12 @@ pub fn interface(
     let failed = match status.code() {
         Some(0) => None,
         // Its last line is the reason.
-        Some(_) => Some(said.trim().lines().last().unwrap_or("tcpdump failed").to_owned()),
+        Some(_) => {
+            let why =
+                said.trim().lines().last().unwrap_or("failed").trim_start_matches("tcpdump: ");
+            let why = why.trim_start_matches(&format!("{interface}: "));
+            Some(format!("tcpdump: {}", why.trim_matches(['(', ')'])))
+        }
         None if asked.load(Ordering::Relaxed) => None,
         None => Some(format!("tcpdump was killed ({status})")),
     };

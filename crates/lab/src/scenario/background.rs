@@ -16,9 +16,13 @@ use super::flow::{control, path, periods};
 use super::source::{MIN_PERIOD, check_shape, check_udp, size_dist};
 use super::{Fault, Flow, FlowKind, Link};
 use crate::algorithm::Algorithm;
+use crate::units::show_rate;
 
 /// The random streams of backgrounds, one for each table and link; those of flows have lower numbers.
 const STREAMS: u64 = 1 << 62;
+
+/// Flows of one link at most.
+const MOST_FLOWS: usize = 100_000;
 
 /// Takes values from the ranges of a link's flows, in their order: their middles without a generator.
 struct Taker(Option<Xoshiro256PlusPlus>);
@@ -118,8 +122,13 @@ impl Load {
         };
         let udp_mean = (self.udp_pps[0] + self.udp_pps[1]) / 2.0;
         let (tcp, udp) = (count(self.tcp_pps), count(udp_mean / 2.0));
-        if tcp + udp > 100_000 {
-            return Err(("offered", format!("{} flows are too many", tcp + udp)));
+        if tcp + udp > MOST_FLOWS {
+            let message = format!(
+                "on a link of {} this takes {} flows; expected at most {MOST_FLOWS}",
+                show_rate(rate as u64),
+                tcp + udp
+            );
+            return Err(("offered", message));
         }
         Ok((tcp, udp))
     }
@@ -156,7 +165,7 @@ fn of_table(
         return Err(("greedy", "expected one number of flows for each link".into()));
     }
     if let Some(absurd) = greedy.iter().find(|&&count| count > 1000) {
-        return Err(("greedy", format!("{absurd} greedy flows are too many")));
+        return Err(("greedy", format!("expected at most 1000 greedy flows, found {absurd}")));
     }
 
     let mut flows = Vec::new();

@@ -364,12 +364,21 @@ fn toml_words(message: &str) -> String {
     if let Some(index) = words.iter().position(|&word| word == "struct") {
         words.splice(index..(index + 2).min(words.len()), ["a", "table"]);
     }
-    let word = |word: &str| match word {
-        "map" => "table".into(),
-        "map," => "table,".into(),
-        "sequence" => "list".into(),
-        "sequence," => "list,".into(),
-        _ => word.to_owned(),
+    // "unknown variant `x`" is of a word in quotes, as most fields have.
+    if words.starts_with(&["unknown", "variant"]) {
+        words[1] = "word";
+    }
+    let word = |word: &&str| {
+        let plain = word.trim_end_matches(',');
+        let ours = match plain {
+            "map" => "table",
+            "sequence" => "list",
+            "usize" | "u8" | "u16" | "u32" | "u64" => "a whole number, not negative",
+            "f64" => "a number",
+            _ => plain,
+        };
+        format!("{ours}{}", &word[plain.len()..])
     };
-    words.into_iter().map(word).collect::<Vec<String>>().join(" ")
+    let message = words.iter().map(word).collect::<Vec<String>>().join(" ");
+    message.replace("an array of length", "a list of length")
 }

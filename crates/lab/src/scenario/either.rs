@@ -31,14 +31,22 @@ impl<W: Default, T> Default for Either<W, T> {
     }
 }
 
-impl<'de, W: FromStr<Err = String>, T: Deserialize<'de>> Deserialize<'de> for Either<W, T> {
+impl<'de, W, T> Deserialize<'de> for Either<W, T>
+where
+    W: FromStr<Err = String> + JsonSchema,
+    T: Deserialize<'de>,
+{
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Read<W, T>(PhantomData<(W, T)>);
-        impl<'de, W: FromStr<Err = String>, T: Deserialize<'de>> Visitor<'de> for Read<W, T> {
+        impl<'de, W, T> Visitor<'de> for Read<W, T>
+        where
+            W: FromStr<Err = String> + JsonSchema,
+            T: Deserialize<'de>,
+        {
             type Value = Either<W, T>;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a string or a table")
+                write!(f, "{}, or a table", what::<W>())
             }
 
             fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
@@ -119,13 +127,48 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Tables<T> {
 }
 
 /// A `T` of all things, or a list with one for each.
-#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
-#[serde(untagged, expecting = "expected one value, or a list with one for each")]
+#[derive(Clone, Debug, JsonSchema, Serialize)]
+#[serde(untagged)]
 pub enum OneOrEach<T> {
     /// The same of all.
     One(T),
     /// Of each.
     Each(Vec<T>),
+}
+
+impl<'de, T> Deserialize<'de> for OneOrEach<T>
+where
+    T: FromStr<Err = String> + Deserialize<'de> + JsonSchema,
+{
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read<T>(PhantomData<T>);
+        impl<'de, T> Visitor<'de> for Read<T>
+        where
+            T: FromStr<Err = String> + Deserialize<'de> + JsonSchema,
+        {
+            type Value = OneOrEach<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                write!(f, "{}, or a list with one for each", what::<T>())
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
+                text.parse().map(OneOrEach::One).map_err(E::custom)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+                Vec::deserialize(SeqAccessDeserializer::new(list)).map(OneOrEach::Each)
+            }
+        }
+        deserializer.deserialize_any(Read(PhantomData))
+    }
+}
+
+/// What a `T` is that is written as a string, as its schema says: `a share such as "0.1 %"`.
+fn what<T: JsonSchema>() -> String {
+    let schema = T::json_schema(&mut SchemaGenerator::default());
+    let title = schema.get("title").and_then(|title| title.as_str());
+    title.unwrap_or("a string").to_owned()
 }
 
 /// Things of several kinds, an enum whose variants have fields: `red = { min = "5 packets" }`.

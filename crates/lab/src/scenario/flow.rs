@@ -35,7 +35,8 @@ pub fn path(
         ));
     };
     if rtt > MAX_RTT {
-        return Err(format!("an RTT of {} is too long", show_time(rtt)));
+        let (rtt, most) = (show_time(rtt), show_time(MAX_RTT));
+        return Err(format!("an RTT of {rtt} is too long; expected at most {most}"));
     }
     let half = (rtt / 2).saturating_sub(forward).min(rest);
     let slowest = over.iter().map(|&link| links[link].mean_rate()).min().unwrap_or(u64::MAX);

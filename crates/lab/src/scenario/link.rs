@@ -367,7 +367,11 @@ fn link(name: &str, link: &file::Link) -> Result<Link, Fault> {
         }
         config.mtu = mtu.0 as u32;
     }
-    config.validate().map_err(|error| Fault::new(["links", name], error.to_string()))?;
+    config.validate().map_err(|error| {
+        // The field names the link already.
+        let (message, link) = (error.to_string(), format!("link '{name}': "));
+        Fault::new(["links", name], message.strip_prefix(&link).unwrap_or(&message))
+    })?;
     Ok(Link { config })
 }
 

@@ -18,7 +18,7 @@ pub enum Origin {
 impl Origin {
     /// What the command line names: a file, or a shipped scenario.
     pub fn named(name: &str) -> Origin {
-        let path = Path::new(name);
+        let path = Path::new(if name == "-" { "/dev/stdin" } else { name });
         if (path.exists() && !path.is_dir())
             || path.extension().is_some_and(|extension| extension == "toml")
         {

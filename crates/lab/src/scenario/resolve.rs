@@ -35,7 +35,11 @@ pub fn resolve(mut written: File) -> Result<Scenario, Fault> {
     for path in flows.iter().flat_map(|flow| &flow.paths) {
         if path.access_jitter > MAX_JITTER {
             let jitter = show_time(path.access_jitter);
-            let message = format!("{jitter} on \"{}\", at its rate, is too long", path.name);
+            let most = show_time(MAX_JITTER);
+            let message = format!(
+                "{jitter} on \"{}\", at its rate, is too long; expected at most {most}",
+                path.name
+            );
             return Err(Fault::new(["jitter"], message));
         }
     }

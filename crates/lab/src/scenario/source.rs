@@ -10,7 +10,9 @@ use crate::units::Bytes;
 pub fn size_dist(size: &file::Size) -> Result<SizeDist, String> {
     let whole = |bytes: Bytes| match bytes.0 {
         0 => Err("expected a packet of at least 1 B".to_owned()),
-        bytes if bytes > 65_535 => Err(format!("a packet of {bytes} B is too large")),
+        bytes if bytes > 65_535 => {
+            Err(format!("expected a packet of at most 65535 B, found {bytes} B"))
+        }
         bytes => Ok(bytes as u32),
     };
     let ordered = |min: u32, max: u32| {
@@ -82,7 +84,10 @@ pub fn source(source: &file::Source) -> Result<Source, String> {
             bytes: match u32::try_from(messages.size.0) {
                 Ok(0) => return Err("a message of 0 B".into()),
                 Ok(bytes) => bytes,
-                Err(_) => return Err(format!("a message of {} B is too large", messages.size.0)),
+                Err(_) => {
+                    let (found, most) = (messages.size.0, u32::MAX);
+                    return Err(format!("expected a message of at most {most} B, found {found} B"));
+                }
             },
             interval: match messages.interval.0 {
                 short if short < MIN_INTERVAL => {
