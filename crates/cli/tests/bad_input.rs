@@ -270,7 +270,7 @@ fn a_base_that_is_none_or_has_mistakes_is_reported_by_file_and_line() {
 
     let small = SMALL.replace("20 ms", "20 min");
     let absurd =
-        "base.toml:14: routes.way.rtt: an RTT of 1200 s is too long; expected at most 3600 s";
+        "base.toml:14: routes.way.rtt: an RTT of 1200 s is too long; expected at most 60 s";
     assert_eq!(message(&over("base.toml"), &small), absurd);
     let field =
         "base.toml:10: links.wire.queu: unknown field `queu` (did you mean 'queue'?), expected";
@@ -776,11 +776,11 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
         ("aqm = { red = {}, pie = {} }", "links.wire.aqm: expected one of red, codel"),
         ("aqm = { red = { mn = 1 } }", "links.wire.aqm.red.mn: unknown field `mn`"),
         ("aqm.red = { weight = 1, time_constant = \"1 s\" }", "links.wire.aqm: a weight"),
-        ("ecn = true", "links.wire: link 'wire': a droptail queue does not mark"),
-        ("aqm = \"dualpi2\"", "links.wire: link 'wire': DualPI2 marks, so the link must"),
+        ("ecn = true", "links.wire: a droptail queue does not mark"),
+        ("aqm = \"dualpi2\"", "links.wire: DualPI2 marks, so the link must"),
         (
             "ecn = true\naqm = { dualpi2 = { coupling = 0 } }",
-            "links.wire: link 'wire': DualPI2's coupling must be at least 1",
+            "links.wire: DualPI2's coupling must be at least 1",
         ),
         ("loss = { good_to_bad = \"1 %\" }", "links.wire.loss: missing field"),
         (
@@ -792,14 +792,17 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
         ("jitter.pareto = { mean = \"1 s\" }", "links.wire.jitter.pareto: missing field `max`"),
         (
             "jitter.pareto = { max = \"1 s\", mean = \"1 s\", shape = 1 }",
-            "links.wire: link 'wire': a Pareto distribution's shape must be above 1",
+            "links.wire: a Pareto distribution's shape must be above 1",
         ),
         (
             "jitter.uniform = { max = \"1 s\", correlation = \"100 %\" }",
-            "links.wire: link 'wire': a jitter's correlation must be in 0..1",
+            "links.wire: a jitter's correlation must be in 0..1",
         ),
         ("reorder = { share = \"1 %\" }", "links.wire.reorder: missing field `delay`"),
-        ("policer = { rate = \"1 Mbit/s\", burst = \"1 B\" }", "links.wire: link 'wire'"),
+        (
+            "policer = { rate = \"1 Mbit/s\", burst = \"1 B\" }",
+            "links.wire: a policer's burst must be",
+        ),
     ] {
         let line = link(field);
         assert!(line.starts_with("s.toml:") && line.contains(message), "{line}");
