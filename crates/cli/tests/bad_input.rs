@@ -403,6 +403,43 @@ fn a_scenario_may_come_through_a_pipe() {
     }
 }
 
+/// As editors of other systems write it, and as people set a field.
+#[test]
+fn lines_that_end_otherwise_a_byte_order_mark_tabs_and_spaces_change_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |text: &str, more: &[&str]| {
+        let file = home.path().join("s.toml");
+        fs::write(&file, text).unwrap();
+        let done = narrows(&[&["run", file.to_str().unwrap(), "--json"], more].concat());
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        done.stdout
+    };
+    let plain = run(SMALL, &[]);
+    for text in
+        [SMALL.replace('\n', "\r\n"), format!("\u{feff}{SMALL}"), SMALL.replace(" = ", "\t=\t")]
+    {
+        assert!(run(&text, &[]) == plain, "{text:?}");
+    }
+    let set = run(SMALL, &["--set", "duration=2 s"]);
+    assert!(run(SMALL, &["--set", " duration = 2 s "]) == set && set != plain);
+}
+
+#[test]
+fn names_that_break_tables_or_folders_are_refused() {
+    let line = broken("[links.wire]", "[links.\"wi\\nre\"]");
+    assert!(line.ends_with(": expected a name without control characters"), "{line}");
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("s.toml");
+    fs::write(&file, SMALL.replace("\"small\"", &format!("\"{}\"", "x".repeat(300)))).unwrap();
+    let out = home.path().join("out");
+    let args = ["compare", file.to_str().unwrap(), "--cc", "reno", "--out", out.to_str().unwrap()];
+    let name = "xxxxxxxxxxxxxxxxxxxx..: too long for the name of a folder";
+    assert_eq!(refused(&args), format!("--out: {name}; expected at most 240 bytes"));
+    // A file as messages name it.
+    let shipped = narrows(&["run", "sbd/sb-2.toml", "--dry-run"]);
+    assert!(shipped.status.success());
+}
+
 #[test]
 fn a_udp_packet_is_no_smaller_than_its_headers() {
     let size = "{ uniform = [\"27 B\", \"1000 B\"] }";
