@@ -226,6 +226,10 @@ fn mistakes_are_reported_before_anything_is_printed() {
         of(&["--plot", folder.to_str().unwrap()])
             .contains("p.svg: expected a file, found a folder")
     );
+    let losses = home.path().join("losses.csv");
+    fs::write(&losses, "flow,t_s,owd_ms\na,1,\n").unwrap();
+    let text = printed(&["detect", table, "--losses", losses.to_str().unwrap()]);
+    assert!(text.starts_with("Cannot tell"), "a table of losses has other columns: {text}");
     assert!(of(&["--losses", "/nowhere.csv"]).contains("/nowhere.csv: cannot read"));
     assert!(refused(&["detect", "/nowhere.pcap"]).contains("/nowhere.pcap: cannot read"));
     let folder = home.path().to_str().unwrap();
