@@ -637,7 +637,7 @@ fn an_interface_is_captured_until_the_end_of_the_time_and_drops_are_said() {
     let output = detect(&["-i", "nr0"], home.path());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("The 2 flows have separate bottlenecks."), "{text}");
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "narrows: nr0: nr0: it went down\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "narrows: nr0: tcpdump: it went down\n");
     assert_eq!(output.status.code(), Some(2));
     fs::write(&program, script.replace("while :; do /bin/sleep 0.05; done", "kill -9 $$")).unwrap();
     let said = String::from_utf8_lossy(&detect(&["-i", "nr0"], home.path()).stderr).into_owned();
@@ -645,6 +645,6 @@ fn an_interface_is_captured_until_the_end_of_the_time_and_drops_are_said() {
     fs::write(&program, script).unwrap();
     let output = detect(&["-i", "nr1"], home.path());
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said, "narrows: nr1: tcpdump: nr1: No such device exists\n");
+    assert_eq!(said, "narrows: nr1: tcpdump: No such device exists\n");
     assert_eq!(output.status.code(), Some(2));
 }
