@@ -324,7 +324,11 @@ fn negative_and_absurd_numbers_are_refused() {
         ("queue = ", "mtu = \"20 B\"\nqueue = ", "s.toml:10: links.wire.mtu: expected 576 B"),
         ("queue = ", "delay = \"30 ms\"\nqueue = ", "s.toml:15: routes.way.rtt: the links"),
         ("cc = \"reno\"", "cc = \"reno\", recv_buffer = \"1 B\"", "s.toml:17: flows.a.recv_buffer"),
-        ("cc = \"reno\"", "cc = \"reno\", start = \"2 s\"", "s.toml:17: flows.a.start: expected"),
+        (
+            "cc = \"reno\"",
+            "cc = \"reno\", start = \"2 s\"",
+            "s.toml:17: flows.a.start: expected a start before the end at 1 s",
+        ),
         (
             "test = \"a\"",
             "test = \"a\"\njitter = \"1000000000 packets\"",
