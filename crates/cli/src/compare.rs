@@ -28,6 +28,9 @@ struct Rows<'a> {
 /// Most runs of a comparison: their summaries are kept until the end, about 10 kB each.
 const MAX_RUNS: u64 = 200_000;
 
+/// Longest name of a folder of runs, bytes: file systems allow 255.
+const LONGEST: usize = 240;
+
 /// What a comparison is asked to be of, by names.
 pub struct Asked<'a> {
     /// The scenarios, each with its changes.
@@ -178,6 +181,14 @@ pub fn make(
     let mut stems = HashSet::new();
     let first = plan.tasks().into_iter().filter(|task| task.seed == plan.seeds.first());
     for stem in first.map(|task| stem(&plan, &task)) {
+        let long = stem.split('/').find(|part| part.len() > LONGEST);
+        if let (Some(long), true) = (long, wanted.out.is_some()) {
+            let start: String = long.chars().take(20).collect();
+            let message = format!(
+                "{start}..: too long for the name of a folder; expected at most {LONGEST} bytes"
+            );
+            return Err(Error::input("--out", message));
+        }
         if !stems.insert(stem.clone()) {
             let message = format!("two of its values have the same name of files, {stem}");
             return Err(Error::input("--sweep", message));

@@ -151,8 +151,7 @@ pub fn main(words: Vec<OsString>) -> u8 {
 fn man(folder: &Path) -> Result<(), Error> {
     let pages = std::fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(Args::command(), folder));
-    pages.map_err(|error| Error::input(folder.display().to_string(), error))?;
-    print(&format!("man pages in {}\n", folder.display()))
+    pages.map_err(|error| Error::input(folder.display().to_string(), error))
 }
 
 /// Prints the error, if any, as one line; returns the exit code.

@@ -5,13 +5,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use narrows_lab::page::{self, Fact, PageFile};
-use narrows_lab::{Error as LabError, Output, Provenance, fold, json};
+use narrows_lab::{Error as LabError, HostId, Output, Provenance, fold, json};
 use narrows_papers::grid::replaced;
 use narrows_papers::{
-    Form, Grid, PAPERS, Paper, Runs, Store, Table, Verdict, page as page_of, plots as plots_of,
-    select,
+    ADAPTIVE, Form, Grid, Made as Outcome, PAPERS, Paper, Runs, Store, Table, Verdict,
+    page as page_of, plots as plots_of, select,
 };
 
+use crate::args::lab::hosts;
 use crate::args::papers::PapersArgs;
 use crate::error::Error;
 use crate::pages::written;
@@ -28,8 +29,21 @@ struct Made<'a> {
     commit: Option<&'a str>,
     quick: bool,
     seeds: Option<u64>,
+    host: HostId,
     #[serde(flatten)]
     grid: Grid,
+}
+
+impl Made<'_> {
+    /// ` on quic`, of another host than the one that pages have.
+    fn on(&self) -> String {
+        if self.host == HostId::SIM { String::new() } else { format!(" on {}", self.host) }
+    }
+
+    /// What its files are named after.
+    fn name(&self) -> String {
+        format!("{}/{}{}", self.paper, self.table, self.on().replace(' ', "-"))
+    }
 }
 
 /// Makes the tables that are named, and prints or writes them.
@@ -39,10 +53,24 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
         return print(&if args.json { json(&listed) } else { list(&listed) });
     }
     let chosen = select(&args.names)?;
-    let part = if args.quick { Some("--quick") } else { args.seeds.map(|_| "--seeds") };
+    let part =
+        [(args.quick, "--quick"), (args.adaptive, "--adaptive"), (args.seeds.is_some(), "--seeds")];
+    let part = part.into_iter().find_map(|(given, option)| given.then_some(option));
     if let (Some(option), true) = (part, args.docs.is_some()) {
         let message = "pages have the tables as a whole; expected no --docs with it";
         return Err(Error::input(option, message));
+    }
+    let stops = |(paper, table): &(&Paper, &Table)| (paper.name, table.name) == ADAPTIVE;
+    if args.adaptive && !chosen.iter().any(stops) {
+        let (paper, table) = ADAPTIVE;
+        let message =
+            format!("none of these stops before all seeds; expected {paper}/{table} among them");
+        return Err(Error::input("--adaptive", message));
+    }
+    let host = hosts(std::slice::from_ref(&args.on))?[0];
+    if host.id() != HostId::SIM && args.docs.is_some() {
+        let message = "pages have the simulator's tables; expected no --docs with it";
+        return Err(Error::input(format!("--on {}", host.id()), message));
     }
     // Before hours of runs.
     if let Some(docs) = &args.docs {
@@ -52,21 +80,32 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     }
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
     let stop = stop::on_signal()?;
-    let provenance = Provenance::new("papers", String::new(), false, COMMIT, words());
+    let provenance = Provenance::new("papers", String::new(), host.real_time(), COMMIT, words());
     let plots = args.plots.as_deref().map(|to| Output::of(to, &provenance)).transpose()?;
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
-    let progress = Tables::new(args.jobs);
+    // In real time runs share nothing.
+    let jobs = if host.real_time() { args.jobs.max(1) } else { args.jobs };
+    let progress = Tables::new(jobs);
     let told = |told| progress.told(told);
     let form = if args.quick { Form::Quick } else { Form::Whole };
-    let runs = Runs::new(form, args.seeds, store.as_ref(), args.jobs, &stop, &told)?;
-    let (mut made, mut differ) = (Vec::new(), Vec::new());
+    let runs = Runs::new(form, args.seeds, store.as_ref(), jobs, &stop, &told)?;
+    let runs = if host.id() == HostId::SIM { runs } else { runs.on(host) };
+    let runs = if args.adaptive { runs.adaptive() } else { runs };
+    let (mut made, mut differ, mut left_out) = (Vec::new(), Vec::new(), String::new());
+    let mut shown_tables = Vec::new();
     for (at, (paper, table)) in chosen.iter().enumerate() {
         if at > 0 && chosen[at - 1].0.name != paper.name {
             runs.forget();
         }
         let place = format!("{}/{} ({} of {})", paper.name, table.name, at + 1, chosen.len());
         progress.of(place);
-        let grid = (table.make)(&runs)?;
+        let grid = match table.made(&runs)? {
+            Outcome::Grid(grid) => grid,
+            Outcome::LeftOut(why) => {
+                let _ = writeln!(left_out, "  {}/{}: {why}", paper.name, table.name);
+                continue;
+            }
+        };
         let one = Made {
             paper: paper.name,
             table: table.name,
@@ -75,8 +114,10 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
             commit: COMMIT,
             quick: args.quick,
             seeds: args.seeds,
+            host: host.id(),
             grid,
         };
+        shown_tables.push((*paper, *table));
         if let Some(store) = &store {
             write(store.folder(), &one)?;
         }
@@ -93,13 +134,29 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     }
     progress.end();
     let tables: Vec<_> =
-        chosen.iter().zip(&made).map(|((of, table), one)| (*of, *table, &one.grid)).collect();
+        shown_tables.iter().zip(&made).map(|((of, table), one)| (*of, *table, &one.grid)).collect();
     if let Some(file) = file {
         let facts = facts(args, &provenance);
         file.write(&page_of(&tables, provenance.command_line(), facts))?;
     }
     let said = written(None, plots, &plots_of(&tables))?;
-    print(&if args.json { json(&made) } else { shown(&made) + &said })?;
+    let (count, all) = (chosen.len() - made.len(), chosen.len());
+    if made.is_empty() {
+        let why = left_out.lines().next().unwrap_or_default().trim();
+        return Err(Error::input(
+            format!("--on {}", host.id()),
+            format!("none can run there; {why}"),
+        ));
+    }
+    if count > 0 {
+        let head = format!("Left out, as {} cannot run them ({count} of {all}):\n", host.id());
+        left_out = head + &left_out;
+        // Beside JSON, which has what was made.
+        if args.json {
+            crate::note(left_out.trim_end());
+        }
+    }
+    print(&if args.json { json(&made) } else { shown(&made) + &left_out + &said })?;
     if differ.is_empty() {
         return Ok(());
     }
@@ -109,9 +166,15 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
 
 /// What made the tables, as their page tells it.
 fn facts(args: &PapersArgs, provenance: &Provenance) -> Vec<Fact> {
-    let form = if args.quick { "quick: few seeds, a part of the networks" } else { "whole" };
+    let form = match (args.quick, args.adaptive) {
+        (true, _) => "quick: few seeds, a part of the networks",
+        (_, true) => "whole; claims that are settled stop at fewer seeds",
+        _ => "whole",
+    };
     let seeds = args.seeds.map(|seeds| ("seeds", format!("{seeds}, where a table has several")));
-    page::facts(provenance, [("form", form.to_owned())].into_iter().chain(seeds).collect())
+    let on = (args.on.trim() != "sim").then(|| ("host", args.on.trim().to_owned()));
+    let all = [("form", form.to_owned())].into_iter().chain(seeds).chain(on);
+    page::facts(provenance, all.collect())
 }
 
 /// The text of a table's page, and the text with the table.
@@ -140,11 +203,13 @@ pub fn rewrite(docs: &Path, name: &str, text: &str) -> Result<(), Error> {
 /// `PAPER/TABLE.md` and `.json`, and the data of its figures.
 fn write(folder: &Path, made: &Made) -> Result<(), Error> {
     let mut output = Output::new(folder)?;
-    let Made { paper, table, grid, .. } = made;
-    output.write(&format!("{paper}/{table}.md"), |to| to.write_all(grid.markdown().as_bytes()))?;
-    output.write(&format!("{paper}/{table}.json"), |to| to.write_all(json(made).as_bytes()))?;
-    for (name, text) in &grid.files {
-        output.write(&format!("{paper}/{name}"), |to| to.write_all(text.as_bytes()))?;
+    let (name, Made { paper, grid, .. }) = (made.name(), made);
+    output.write(&format!("{name}.md"), |to| to.write_all(grid.markdown().as_bytes()))?;
+    output.write(&format!("{name}.json"), |to| to.write_all(json(made).as_bytes()))?;
+    let on = made.on().replace(' ', "-");
+    for (file, text) in &grid.files {
+        let (file, form) = file.rsplit_once('.').unwrap_or((file, "csv"));
+        output.write(&format!("{paper}/{file}{on}.{form}"), |to| to.write_all(text.as_bytes()))?;
     }
     Ok(output.commit()?)
 }
@@ -152,8 +217,9 @@ fn write(folder: &Path, made: &Made) -> Result<(), Error> {
 /// The tables in columns, and at the end how many verdicts of each kind there are.
 fn shown(made: &[Made]) -> String {
     let mut text = String::new();
-    for Made { paper, table, about, grid, .. } in made {
-        let _ = write!(text, "{paper}/{table}: {about}\n\n{}\n", grid.columns());
+    for one in made {
+        let Made { paper, table, about, grid, .. } = one;
+        let _ = write!(text, "{paper}/{table}{}: {about}\n\n{}\n", one.on(), grid.columns());
     }
     let counts = counted(made.iter().flat_map(|one| one.grid.verdicts()));
     if !counts.is_empty() {

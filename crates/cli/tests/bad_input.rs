@@ -270,7 +270,7 @@ fn a_base_that_is_none_or_has_mistakes_is_reported_by_file_and_line() {
 
     let small = SMALL.replace("20 ms", "20 min");
     let absurd =
-        "base.toml:14: routes.way.rtt: an RTT of 1200 s is too long; expected at most 3600 s";
+        "base.toml:14: routes.way.rtt: an RTT of 1200 s is too long; expected at most 60 s";
     assert_eq!(message(&over("base.toml"), &small), absurd);
     let field =
         "base.toml:10: links.wire.queu: unknown field `queu` (did you mean 'queue'?), expected";
@@ -324,7 +324,11 @@ fn negative_and_absurd_numbers_are_refused() {
         ("queue = ", "mtu = \"20 B\"\nqueue = ", "s.toml:10: links.wire.mtu: expected 576 B"),
         ("queue = ", "delay = \"30 ms\"\nqueue = ", "s.toml:15: routes.way.rtt: the links"),
         ("cc = \"reno\"", "cc = \"reno\", recv_buffer = \"1 B\"", "s.toml:17: flows.a.recv_buffer"),
-        ("cc = \"reno\"", "cc = \"reno\", start = \"2 s\"", "s.toml:17: flows.a.start: expected"),
+        (
+            "cc = \"reno\"",
+            "cc = \"reno\", start = \"2 s\"",
+            "s.toml:17: flows.a.start: expected a start before the end at 1 s",
+        ),
         (
             "test = \"a\"",
             "test = \"a\"\njitter = \"1000000000 packets\"",
@@ -401,6 +405,43 @@ fn a_scenario_may_come_through_a_pipe() {
         let output = run.wait_with_output().unwrap();
         assert!(output.status.success() && output.stdout.starts_with(b"small: "), "{name}");
     }
+}
+
+/// As editors of other systems write it, and as people set a field.
+#[test]
+fn lines_that_end_otherwise_a_byte_order_mark_tabs_and_spaces_change_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let run = |text: &str, more: &[&str]| {
+        let file = home.path().join("s.toml");
+        fs::write(&file, text).unwrap();
+        let done = narrows(&[&["run", file.to_str().unwrap(), "--json"], more].concat());
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        done.stdout
+    };
+    let plain = run(SMALL, &[]);
+    for text in
+        [SMALL.replace('\n', "\r\n"), format!("\u{feff}{SMALL}"), SMALL.replace(" = ", "\t=\t")]
+    {
+        assert!(run(&text, &[]) == plain, "{text:?}");
+    }
+    let set = run(SMALL, &["--set", "duration=2 s"]);
+    assert!(run(SMALL, &["--set", " duration = 2 s "]) == set && set != plain);
+}
+
+#[test]
+fn names_that_break_tables_or_folders_are_refused() {
+    let line = broken("[links.wire]", "[links.\"wi\\nre\"]");
+    assert!(line.ends_with(": expected a name without control characters"), "{line}");
+    let home = tempfile::tempdir().unwrap();
+    let file = home.path().join("s.toml");
+    fs::write(&file, SMALL.replace("\"small\"", &format!("\"{}\"", "x".repeat(300)))).unwrap();
+    let out = home.path().join("out");
+    let args = ["compare", file.to_str().unwrap(), "--cc", "reno", "--out", out.to_str().unwrap()];
+    let name = "xxxxxxxxxxxxxxxxxxxx..: too long for the name of a folder";
+    assert_eq!(refused(&args), format!("--out: {name}; expected at most 240 bytes"));
+    // A file as messages name it.
+    let shipped = narrows(&["run", "sbd/sb-2.toml", "--dry-run"]);
+    assert!(shipped.status.success());
 }
 
 #[test]
@@ -776,11 +817,11 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
         ("aqm = { red = {}, pie = {} }", "links.wire.aqm: expected one of red, codel"),
         ("aqm = { red = { mn = 1 } }", "links.wire.aqm.red.mn: unknown field `mn`"),
         ("aqm.red = { weight = 1, time_constant = \"1 s\" }", "links.wire.aqm: a weight"),
-        ("ecn = true", "links.wire: link 'wire': a droptail queue does not mark"),
-        ("aqm = \"dualpi2\"", "links.wire: link 'wire': DualPI2 marks, so the link must"),
+        ("ecn = true", "links.wire: a droptail queue does not mark"),
+        ("aqm = \"dualpi2\"", "links.wire: DualPI2 marks, so the link must"),
         (
             "ecn = true\naqm = { dualpi2 = { coupling = 0 } }",
-            "links.wire: link 'wire': DualPI2's coupling must be at least 1",
+            "links.wire: DualPI2's coupling must be at least 1",
         ),
         ("loss = { good_to_bad = \"1 %\" }", "links.wire.loss: missing field"),
         (
@@ -792,14 +833,17 @@ fn disciplines_options_and_events_that_make_no_sense_are_refused() {
         ("jitter.pareto = { mean = \"1 s\" }", "links.wire.jitter.pareto: missing field `max`"),
         (
             "jitter.pareto = { max = \"1 s\", mean = \"1 s\", shape = 1 }",
-            "links.wire: link 'wire': a Pareto distribution's shape must be above 1",
+            "links.wire: a Pareto distribution's shape must be above 1",
         ),
         (
             "jitter.uniform = { max = \"1 s\", correlation = \"100 %\" }",
-            "links.wire: link 'wire': a jitter's correlation must be in 0..1",
+            "links.wire: a jitter's correlation must be in 0..1",
         ),
         ("reorder = { share = \"1 %\" }", "links.wire.reorder: missing field `delay`"),
-        ("policer = { rate = \"1 Mbit/s\", burst = \"1 B\" }", "links.wire: link 'wire'"),
+        (
+            "policer = { rate = \"1 Mbit/s\", burst = \"1 B\" }",
+            "links.wire: a policer's burst must be",
+        ),
     ] {
         let line = link(field);
         assert!(line.starts_with("s.toml:") && line.contains(message), "{line}");

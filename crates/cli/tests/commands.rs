@@ -677,11 +677,14 @@ fn a_sweep_of_several_fields_runs_every_combination() {
     assert!(lines.next().unwrap().starts_with(&format!("sbd/nsb-2,{set},reno,,sim,1,0,")), "{csv}");
 
     let text = narrows(&[&args[..], &["--out", out.to_str().unwrap()]].concat());
-    assert!(text.contains("\nrate      scheduler    cc      "), "{text}");
+    assert!(text.contains("\nrate        scheduler    cc    "), "{text}");
     assert!(text.contains("\n  3 Mbit/s  round-robin  reno "), "{text}");
     assert!(text.contains("\nscheduler  flows.mptcp.scheduler\n"), "{text}");
     assert!(text.contains("\nqueue      "), "there is room for metrics: {text}");
-    assert!(text.contains(" --set 'links.bottleneck1.rate=9 Mbit/s' --set 'flows."), "{text}");
+    assert!(
+        text.contains(" --set 'links.bottleneck1.rate=9 Mbit/s' --set flows.mptcp.sched"),
+        "{text}"
+    );
     let one =
         "runs/sbd/nsb-2/links.bottleneck1.rate=3_Mbit_s/flows.mptcp.scheduler=round_robin/reno";
     assert!(out.join(one).join("seed-1.json").is_file());

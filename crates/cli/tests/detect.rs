@@ -234,6 +234,10 @@ fn mistakes_are_reported_before_anything_is_printed() {
         of(&["--plot", folder.to_str().unwrap()])
             .contains("p.svg: expected a file, found a folder")
     );
+    let losses = home.path().join("losses.csv");
+    fs::write(&losses, "flow,t_s,owd_ms\na,1,\n").unwrap();
+    let text = printed(&["detect", table, "--losses", losses.to_str().unwrap()]);
+    assert!(text.starts_with("Cannot tell"), "a table of losses has other columns: {text}");
     assert!(of(&["--losses", "/nowhere.csv"]).contains("/nowhere.csv: cannot read"));
     assert!(refused(&["detect", "/nowhere.pcap"]).contains("/nowhere.pcap: cannot read"));
     let folder = home.path().to_str().unwrap();
@@ -642,7 +646,7 @@ fn an_interface_is_captured_until_the_end_of_the_time_and_drops_are_said() {
     let output = detect(&["-i", "nr0"], home.path());
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("The 2 flows have separate bottlenecks."), "{text}");
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "narrows: nr0: nr0: it went down\n");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "narrows: nr0: tcpdump: it went down\n");
     assert_eq!(output.status.code(), Some(2));
     fs::write(&program, script.replace("while :; do /bin/sleep 0.05; done", "kill -9 $$")).unwrap();
     let said = String::from_utf8_lossy(&detect(&["-i", "nr0"], home.path()).stderr).into_owned();
@@ -650,6 +654,6 @@ fn an_interface_is_captured_until_the_end_of_the_time_and_drops_are_said() {
     fs::write(&program, script).unwrap();
     let output = detect(&["-i", "nr1"], home.path());
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(said, "narrows: nr1: tcpdump: nr1: No such device exists\n");
+    assert_eq!(said, "narrows: nr1: tcpdump: No such device exists\n");
     assert_eq!(output.status.code(), Some(2));
 }

@@ -122,7 +122,7 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
     fs::write(home.path().join("docs/results/bcp133.md"), "no marks\n").unwrap();
     for (args, expected) in [
         (&["lia", "--only", "7.12"][..], "7.12: no such section; expected 3.2, 4, 5.1.1,"),
-        (&["lia", "--only", "5.1.1/lost"], "5.1.1/lost: no such section"),
+        (&["lia", "--only", "5.1.1/lost"], "5.1.1/lost: no such criterion"),
         (&["lai"], "lai: "),
         (&["kernel:cubic"], "kernel:cubic: expected a law that the simulator runs"),
         (&["lia", "reno", "lia"], "lia: lia is named twice"),

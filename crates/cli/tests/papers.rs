@@ -83,6 +83,9 @@ fn what_is_wrong_is_one_line_and_nothing_is_made() {
         (&[NAME, "--docs", &empty], "results/detectors-compared.md: cannot read"),
         (&[NAME, "--docs", &empty, "--quick"], "--quick: pages have the tables as a whole"),
         (&[NAME, "--resume"], "--out"),
+        (&[NAME, "--adaptive"], "--out"),
+        (&[NAME, "--adaptive", "--out", &out], "--adaptive: none of these stops before all seeds"),
+        (&[NAME, "--on", "mars"], "--on: unknown host 'mars'"),
         (&[NAME, "--report", &empty], "expected a name that ends with .html"),
         (&[NAME, "--seeds", "0", "--out", &out], "--seeds"),
     ] {
@@ -104,4 +107,29 @@ fn what_is_wrong_is_one_line_and_nothing_is_made() {
     let (code, _, error) = said(&papers(&[NAME, "--out", &out, "--resume"]));
     assert_eq!(code, Some(2));
     assert!(error.contains("has runs of another build"), "{error}");
+}
+
+#[cfg(feature = "quic")]
+#[test]
+fn tables_of_another_host_bear_its_name_and_what_it_cannot_run_is_left_out() {
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out").display().to_string();
+    let (code, text, error) =
+        said(&papers(&[NAME, "detectors/calibration", "--on", "quic", "--out", &out]));
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    assert!(text.starts_with(&format!("{NAME} on quic: ")), "{text}");
+    let (_, left_out) = text.split_once("\nLeft out, as quic cannot run them (1 of 2):\n").unwrap();
+    assert!(left_out.starts_with("  detectors/calibration: sbd/nsb-2: detection.passive: "));
+    let made = home.path().join("out/detectors");
+    let mut names: Vec<_> =
+        fs::read_dir(&made).unwrap().map(|one| one.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["drawn-levels-on-quic.json", "drawn-levels-on-quic.md"]);
+
+    let (code, _, error) = said(&papers(&["detectors/calibration", "--on", "quic"]));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("--on quic: none can run there; detectors/calibration: "), "{error}");
+    let (code, _, error) = said(&papers(&[NAME, "--on", "quic", "--docs", &out]));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("--on quic: pages have the simulator's tables"), "{error}");
 }

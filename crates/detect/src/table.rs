@@ -80,8 +80,10 @@ impl<'a> Table<'a> {
             return Err(Error::input(place, format!("expected one column {name}")));
         }
         let place = |name: &str| header.iter().position(|column| column == name.as_bytes());
-        let delay = place("owd_ms").map(|at| (Signal::Owd, at));
-        let delay = delay.or(place("rtt_ms").map(|at| (Signal::Rtt, at)));
+        // A table of losses may have other columns, of anything.
+        let of_delays = |name: &str| place(name).filter(|_| delays);
+        let delay = of_delays("owd_ms").map(|at| (Signal::Owd, at));
+        let delay = delay.or(of_delays("rtt_ms").map(|at| (Signal::Rtt, at)));
         let (Some(flow), Some(t_s), true) =
             (place("flow"), place("t_s"), delay.is_some() || !delays)
         else {
@@ -92,7 +94,8 @@ impl<'a> Table<'a> {
             };
             return Err(wrong(input, 1, what, &line(header)));
         };
-        let columns = Columns { flow, t_s, delay, dwell: place("dwell_ms"), again: place("rtx") };
+        let columns =
+            Columns { flow, t_s, delay, dwell: of_delays("dwell_ms"), again: of_delays("rtx") };
         Ok(Table { input, reader, columns, record: ByteRecord::new(), newest: f64::NEG_INFINITY })
     }
 

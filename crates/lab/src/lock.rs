@@ -19,9 +19,13 @@ pub struct Lock {
     _held: Option<Arc<Flock<File>>>,
 }
 
-/// The locks that this process holds, by device and inode: a second one of its own would be refused, too.
+/// A lock by device and inode of its folder.
 #[cfg(unix)]
-static HELD: Mutex<Vec<((u64, u64), Weak<Flock<File>>)>> = Mutex::new(Vec::new());
+type Held = ((u64, u64), Weak<Flock<File>>);
+
+/// The locks that this process holds: a second one of its own would be refused, too.
+#[cfg(unix)]
+static HELD: Mutex<Vec<Held>> = Mutex::new(Vec::new());
 
 impl Lock {
     /// Of a folder that is there: its own lock (flock), which ends with the process however that ends. Where the file system

@@ -1,7 +1,34 @@
 //! Figures over seeds: means with their intervals, differences and quotients by pairs of seeds.
 
-use narrows_stats::{ci95, mean};
+use std::cell::Cell;
+
+use narrows_stats::{ci95, mean, one_sided};
 use serde::Serialize;
+
+/// Of all intervals, unless [`at`] says otherwise.
+const CONFIDENCE: f64 = 0.95;
+
+thread_local! {
+    /// The confidence at which intervals are made now.
+    static NOW: Cell<f64> = const { Cell::new(CONFIDENCE) };
+}
+
+/// What `make` makes of intervals at another confidence; at 0 they are their means.
+pub fn at<T>(confidence: f64, make: impl FnOnce() -> T) -> T {
+    let before = NOW.replace(confidence);
+    let made = make();
+    NOW.set(before);
+    made
+}
+
+/// Half the interval of a mean (Student's t); none of fewer than two values.
+fn half(values: &[f64]) -> Option<f64> {
+    match NOW.get() {
+        CONFIDENCE => ci95(values),
+        confidence if confidence > 0.0 => one_sided(values, (1.0 + confidence) / 2.0),
+        _ => ci95(values).map(|_| 0.0),
+    }
+}
 
 /// A mean over runs with half its 95 % interval (Student's t).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -15,7 +42,7 @@ pub struct Interval {
 impl Interval {
     /// Of values of independent runs; none without values.
     pub fn of(values: &[f64]) -> Option<Interval> {
-        (!values.is_empty()).then(|| Interval { mean: mean(values), half: ci95(values) })
+        (!values.is_empty()).then(|| Interval { mean: mean(values), half: half(values) })
     }
 
     /// Mean and half the interval, if there is one.
@@ -68,7 +95,7 @@ pub fn quotient(these: &[Option<f64>], those: &[Option<f64>]) -> Option<Interval
     let middle = sum(|pair| pair.0) / sum(|pair| pair.1);
     let size = sum(|pair| pair.1) / pairs.len() as f64;
     let off: Vec<f64> = pairs.iter().map(|(this, that)| (this - middle * that) / size).collect();
-    Some(Interval { mean: middle, half: ci95(&off) })
+    Some(Interval { mean: middle, half: half(&off) })
 }
 
 /// One over the other, pair by pair of seeds: both had the same background and the same losses.

@@ -2,10 +2,12 @@
 
 use std::fmt::Write;
 
+use narrows_lab::HostId;
 use narrows_report::Plot;
 use serde::Serialize;
 
 use crate::curves::Curves;
+use crate::runs::Used;
 use crate::verdict::{Judged, Verdict};
 
 /// A table.
@@ -90,6 +92,21 @@ impl Grid {
     pub fn draw(&mut self, name: &str, data: String, curves: &Curves) {
         self.plots.extend(curves.of(&data));
         self.files.push((name.into(), data));
+    }
+
+    /// The same on another host, with a note on what it lacks there.
+    pub(crate) fn on(mut self, host: HostId, Used { runs, unfit }: Used) -> Grid {
+        let mut notes = vec![self.note];
+        let lacks = |cell: &Cell| cell.text().split(' ').any(|word| word == "-");
+        if self.rows.iter().flatten().any(lacks) {
+            notes.push(format!("-: there is no such figure on {host}."));
+        }
+        if unfit > 0 {
+            notes.push(format!("In {unfit} of {runs} runs the machine was too slow for {host}."));
+        }
+        notes.retain(|note| !note.is_empty());
+        self.note = notes.join(" ");
+        self
     }
 
     /// All verdicts in it.

@@ -18,16 +18,18 @@ pub mod one_flow;
 mod page;
 mod runs;
 pub mod sbd;
+mod sequential;
 pub mod tr;
 pub mod verdict;
 
 pub use curves::Curves;
 pub use grid::{Cell, Grid};
 pub use page::{page, plots};
-pub use runs::{Ask, Controls, Kept, Runs, Store, Told};
+pub use runs::{Ask, Controls, Kept, Runs, Store, Told, Used};
+pub use sequential::ADAPTIVE;
 pub use verdict::{Judged, Verdict};
 
-use narrows_lab::Error;
+use narrows_lab::{Error, HostId};
 
 /// A paper, or a document of ours, whose tables are made by runs.
 pub struct Paper {
@@ -49,6 +51,34 @@ pub struct Table {
     pub about: &'static str,
     /// Runs what it needs and makes it.
     pub make: fn(&Runs) -> Result<Grid, Error>,
+}
+
+/// What has become of a table.
+pub enum Made {
+    /// It is made.
+    Grid(Grid),
+    /// The host cannot run what it asks for: why.
+    LeftOut(String),
+}
+
+impl Table {
+    /// Makes it, on the host of the runs.
+    ///
+    /// # Errors
+    /// Of a run; and where the host is the simulator, what it does not have.
+    pub fn made(&self, runs: &Runs) -> Result<Made, Error> {
+        runs.next();
+        let made = (self.make)(runs);
+        let (refused, used) = runs.next();
+        match (made, refused) {
+            (_, Some(why)) => Ok(Made::LeftOut(why)),
+            (Err(error), None) => Err(error),
+            (Ok(grid), None) => Ok(Made::Grid(match runs.host() {
+                HostId::SIM => grid,
+                host => grid.on(host, used),
+            })),
+        }
+    }
 }
 
 /// All of them.

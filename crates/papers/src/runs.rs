@@ -1,6 +1,6 @@
 //! Runs by what asks for them: each is run once, kept in a folder if there is one, and read again from there.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::io::Write;
@@ -13,14 +13,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use narrows_lab::detection::Judged;
 use narrows_lab::series::Sample;
 use narrows_lab::{
-    Algorithm, ConnectionSummary, Edits, Error, Estimate, Host, Job, Lock, Output, Scenario, Setup,
-    Signal, Summary, TestSummary, host, load, parse, program, run, sha256,
+    Algorithm, ConnectionSummary, Edits, Error, Estimate, Host, HostId, Job, Lock, Output,
+    Scenario, Setup, Signal, Summary, TestSummary, host, load, parse, program, run, sha256,
 };
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use crate::Form;
 use crate::figures::median;
+use crate::sequential::settled;
+use crate::{Form, Verdict};
 
 /// Runs that a table asks for: a network, what is set there, and the controls of the connection under test.
 #[derive(Clone, Debug)]
@@ -197,6 +198,14 @@ impl Controls {
     }
 }
 
+impl Controls {
+    fn used(&self) -> Used {
+        let runs = || self.0.values().flat_map(|runs| runs.iter());
+        let unfit = |run: &&Kept| run.summary.fitness.as_ref().is_some_and(|fitness| !fitness.fit);
+        Used { runs: runs().count(), unfit: runs().filter(unfit).count() }
+    }
+}
+
 impl std::ops::Index<&str> for Controls {
     type Output = Vec<Kept>;
 
@@ -307,6 +316,25 @@ pub struct Runs<'a> {
     /// What was asked for before, as tables of a paper share networks.
     asked: RefCell<HashMap<String, Controls>>,
     told: &'a (dyn Fn(Told) + Sync),
+    /// Claims stop where they are settled.
+    adaptive: bool,
+    /// A claim is made of so many seeds at most now.
+    most: Cell<u64>,
+    /// What runs in place of the simulator.
+    on: Option<&'static dyn Host>,
+    /// Why that cannot run what a table asked for.
+    refused: RefCell<Option<String>>,
+    /// By ask of the table that is made: its runs, and those that may not be read as the scenario's.
+    used: RefCell<HashMap<String, Used>>,
+}
+
+/// Runs that a table is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// How many.
+    pub runs: usize,
+    /// How many of them the machine was too slow for.
+    pub unfit: usize,
 }
 
 impl<'a> Runs<'a> {
@@ -326,7 +354,61 @@ impl<'a> Runs<'a> {
     ) -> Result<Runs<'a>, Error> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(jobs).build();
         let pool = pool.map_err(|error| Error::input("--jobs", error))?;
-        Ok(Runs { form, seeds, store, stop, pool, asked: RefCell::default(), told })
+        let (asked, refused, used) = Default::default();
+        let (adaptive, most, on) = (false, Cell::new(u64::MAX), None);
+        Ok(Runs { form, seeds, store, stop, pool, asked, told, adaptive, most, on, refused, used })
+    }
+
+    /// The same where claims that can stop before all seeds do so once they are settled. Runs are to be kept: they
+    /// are added to.
+    pub fn adaptive(self) -> Runs<'a> {
+        Runs { adaptive: true, ..self }
+    }
+
+    /// Do claims stop once they are settled?
+    pub(crate) fn is_adaptive(&self) -> bool {
+        self.adaptive
+    }
+
+    /// What is made of the first of `all` seeds, as many as settle it, and of how many; none is said where all are asked
+    /// for.
+    pub(crate) fn settled<T>(
+        &self,
+        all: u64,
+        make: impl Fn() -> Result<T, Error>,
+        verdicts: impl Fn(&T) -> Vec<Verdict>,
+    ) -> Result<(T, Option<u64>), Error> {
+        if !self.adaptive {
+            return Ok((make()?, None));
+        }
+        let of = |seeds| {
+            self.most.set(seeds);
+            let made = make();
+            self.most.set(u64::MAX);
+            made
+        };
+        let (made, seeds) = settled(all, of, verdicts)?;
+        Ok((made, Some(seeds)))
+    }
+
+    /// The same on another host than the simulator, where a table does not ask for one of its own.
+    pub fn on(self, host: &'static dyn Host) -> Runs<'a> {
+        Runs { on: Some(host), ..self }
+    }
+
+    /// What runs where a table asks for nothing else.
+    pub fn host(&self) -> HostId {
+        self.on.map_or(HostId::SIM, |host| host.id())
+    }
+
+    /// A table begins: returns why the host could not run the one before, and what that was made of.
+    pub(crate) fn next(&self) -> (Option<String>, Used) {
+        let add = |sum: Used, one: &Used| Used {
+            runs: sum.runs + one.runs,
+            unfit: sum.unfit + one.unfit,
+        };
+        let used = std::mem::take(&mut *self.used.borrow_mut());
+        (self.refused.take(), used.values().fold(Used::default(), add))
     }
 
     /// How much is run.
@@ -336,7 +418,7 @@ impl<'a> Runs<'a> {
 
     /// How many seeds a table has: of the whole form and the quick one; the least has one.
     pub fn seeds(&self, whole: u64, quick: u64) -> u64 {
-        self.seeds.unwrap_or(self.form.pick(whole, quick, 1))
+        self.seeds.unwrap_or(self.form.pick(whole, quick, 1)).min(self.most.get())
     }
 
     /// Forgets what was asked for, but not what is in the folder.
@@ -380,12 +462,23 @@ impl<'a> Runs<'a> {
             }
             found.insert(name, controls);
         }
+        for (name, controls) in &found {
+            self.used.borrow_mut().insert((*name).to_owned(), controls.used());
+        }
         Ok(names.iter().map(|name| found[name.as_str()].clone()).collect())
     }
 
     /// Each control of an ask, with the runs there are.
     fn rows<'r>(&self, ask: &'r Ask) -> Result<Vec<Row<'r>>, Error> {
-        let host = host(&ask.host)?;
+        let host = match self.on {
+            Some(other) if ask.host == HostId::SIM.to_string() => other,
+            Some(other) if ask.host != other.id().to_string() => {
+                let why = format!("it is of {}, as its document says", ask.host);
+                *self.refused.borrow_mut() = Some(why.clone());
+                return Err(Error::input("--on", why));
+            }
+            _ => host(&ask.host)?,
+        };
         let scenario = ask.scenario()?;
         let signal: Option<Signal> = ask
             .signal
@@ -399,9 +492,12 @@ impl<'a> Runs<'a> {
             let scenario =
                 scenario.under(control, signal.filter(|_| control.decides()))?.into_owned();
             let setup = Setup::of(&scenario, &[control]);
-            let key = sha256(&(&setup, name, &ask.host, ask.series));
+            let key = sha256(&(&setup, name, host.id(), ask.series));
             let job = Job { control: Some(control), ..Job::new(&scenario, self.stop) };
-            host.check(&job)?;
+            host.check(&job).inspect_err(|error| {
+                let why = self.on.map(|_| error.to_string());
+                *self.refused.borrow_mut() = why;
+            })?;
             host.ready(&job)?;
             let kept = self.store.map(|store| store.read(&key)).transpose()?.unwrap_or_default();
             Ok(Row { ask, host, name, control, scenario, setup, key, kept })
@@ -475,6 +571,8 @@ mod tests {
     use std::sync::atomic::AtomicU64;
 
     use super::*;
+    use crate::figures::spread;
+    use crate::verdict::above;
 
     fn ask() -> Ask {
         Ask::of("sbd/sb-2", ["lia", "olia+ssc"]).set(["warmup=1 s", "duration=2 s"]).seeds(2)
@@ -544,6 +642,37 @@ mod tests {
                 (&alone[control], &alone[control])
             );
             assert_ne!(found[0][control], found[1][control]);
+        }
+    }
+
+    #[test]
+    fn a_claim_that_is_settled_takes_no_more_seeds() {
+        let home = tempfile::tempdir().unwrap();
+        let (stop, count) = (AtomicBool::new(false), AtomicU64::new(0));
+        let ran = |told| {
+            if let Told::Ran { .. } = told {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        for jobs in [1, 2] {
+            let store = Store::open(&home.path().join(jobs.to_string()), false).unwrap();
+            let runs = Runs::new(Form::Whole, None, Some(&store), jobs, &stop, &ran).unwrap();
+            let claim = |runs: &Runs, bound: f64| {
+                let asked = || {
+                    let ask = Ask::of("sbd/sb-2", ["lia"]).set(["warmup=1 s", "duration=2 s"]);
+                    let found = runs.get(&ask.seeds(runs.seeds(20, 3)))?;
+                    let goodput = spread(&found["lia"], |run| Some(run.test().goodput_mbps));
+                    Ok(above(goodput, bound))
+                };
+                runs.settled(20, asked, |one| vec![*one]).unwrap()
+            };
+            let runs = runs.adaptive();
+            assert_eq!(claim(&runs, -100.0), (Verdict::Reproduced, Some(5)));
+            assert_eq!(count.swap(0, Ordering::Relaxed), 5);
+            assert_eq!(claim(&runs, f64::NAN), (Verdict::CannotBeTold, Some(20)));
+            assert_eq!(count.swap(0, Ordering::Relaxed), 15, "those that were there are kept");
+            let all = Runs { adaptive: false, ..runs };
+            assert_eq!(claim(&all, -100.0), (Verdict::Reproduced, None));
         }
     }
 

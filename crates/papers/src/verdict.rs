@@ -49,6 +49,15 @@ impl Judged {
     pub fn new(verdict: Verdict, because: impl Into<String>) -> Judged {
         Judged { verdict, because: because.into() }
     }
+
+    /// The same with more that it rests on.
+    pub fn and(self, more: &str) -> Judged {
+        let because = match self.because.as_str() {
+            "" => more.to_owned(),
+            because => format!("{because}; {more}"),
+        };
+        Judged { because, ..self }
+    }
 }
 
 impl From<Verdict> for Judged {

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_papers::{Form, Grid, PAPERS, Runs, Verdict};
+use narrows_papers::{Ask, Form, Grid, Made, PAPERS, Runs, Table, Verdict};
 
 /// The tables of a paper.
 fn made(paper: &str) -> Vec<(&'static str, Grid)> {
     let stop = AtomicBool::new(false);
     let runs = Runs::new(Form::Least, None, None, 0, &stop, &|_| ()).unwrap();
     let paper = PAPERS.iter().find(|one| one.name == paper).expect("a paper of that name");
-    let make = |table: &'static narrows_papers::Table| {
+    let make = |table: &'static Table| {
         let grid = (table.make)(&runs).unwrap_or_else(|error| panic!("{}: {error}", table.name));
         // Of the cells in which a detector is wrong there may be none.
         assert!(!grid.rows.is_empty() || table.name == "wrong", "{} has no rows", table.name);
@@ -98,4 +98,75 @@ fn laws() {
 #[test]
 fn mixes() {
     made("mixes");
+}
+
+#[test]
+fn tables_are_made_on_another_host_but_for_those_that_it_cannot_run() {
+    let host = match narrows_lab::host("quic") {
+        Ok(host) => host,
+        Err(error) => return println!("skipped: {error}"),
+    };
+    let stop = AtomicBool::new(false);
+    let runs = || Runs::new(Form::Least, None, None, 0, &stop, &|_| ()).unwrap();
+    let (quic, sim) = (runs().on(host), runs());
+    let on = |runs: &Runs, paper: &str, name: &str| {
+        let paper = PAPERS.iter().find(|one| one.name == paper).unwrap();
+        let table = paper.tables.iter().find(|table| table.name == name).unwrap();
+        table.made(runs).unwrap()
+    };
+    let Made::LeftOut(why) = on(&quic, "sbd", "table-2") else { panic!("QUIC has no such signal") };
+    assert!(why.contains("a one-way delay, which QUIC does not report"), "{why}");
+    let kernel = narrows_lab::host("kernel").map(|host| runs().on(host));
+    if let Ok(kernel) = kernel {
+        let Made::LeftOut(why) = on(&kernel, "tr", "shared") else { panic!("it is of QUIC") };
+        assert_eq!(why, "it is of quic, as its document says");
+    }
+    for (paper, table) in [("sbd", "floor"), ("lisa", "figure-8-slow-start")] {
+        let [Made::Grid(there), Made::Grid(here)] =
+            [&quic, &sim].map(|runs| on(runs, paper, table))
+        else {
+            panic!("both have it")
+        };
+        assert_eq!((&there.heads, there.rows.len()), (&here.heads, here.rows.len()));
+        assert_ne!(there.rows, here.rows, "{table} is of the host that was asked for");
+        let lacks = there.note.contains("-: there is no such figure on quic.");
+        assert_eq!(
+            lacks,
+            paper == "lisa",
+            "when slow start ends is the simulator's: {}",
+            there.note
+        );
+    }
+}
+
+/// One run of four seconds, in real time.
+#[test]
+fn a_table_is_made_on_the_kernel() {
+    let table = Table {
+        name: "least",
+        about: "a run",
+        make: |runs| {
+            let found = runs.get(&Ask::of("sbd/sb-2", ["olia"]).brief(runs.form()))?;
+            let mut grid = Grid::new(["host", "reinjections"]);
+            let run = &found["olia"][0];
+            assert!(run.test().goodput_mbps > 0.0);
+            grid.row([run.summary.host.to_string(), "-".into()]);
+            Ok(grid)
+        },
+    };
+    let stop = AtomicBool::new(false);
+    let runs = Runs::new(Form::Least, None, None, 1, &stop, &|_| ()).unwrap();
+    let host = match narrows_lab::host("kernel") {
+        Ok(host) => host,
+        Err(error) => return println!("skipped: {error}"),
+    };
+    let Made::Grid(grid) = (match table.made(&runs.on(host)) {
+        // No root, or a kernel without BTF.
+        Err(error @ narrows_lab::Error::Input { .. }) => return println!("skipped: {error}"),
+        made => made.unwrap(),
+    }) else {
+        panic!("the kernel has OLIA")
+    };
+    assert_eq!(grid.rows[0][0].text(), "kernel");
+    assert!(grid.note.contains("-: there is no such figure on kernel."), "{}", grid.note);
 }

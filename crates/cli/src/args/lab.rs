@@ -247,7 +247,8 @@ impl EditArgs {
             pair.map(|(name, value)| (name.to_owned(), value.to_owned()))
                 .ok_or_else(|| Error::input(option, message))
         };
-        let set = self.set.iter().map(|text| pair("--set", "FIELD=VALUE", text));
+        let trimmed = |(field, value): (String, String)| (field.trim().into(), value.trim().into());
+        let set = self.set.iter().map(|text| pair("--set", "FIELD=VALUE", text).map(trimmed));
         let traces = self.trace.iter().map(|text| {
             pair("--trace", "LINK=FILE", text).map(|(link, file)| (link, PathBuf::from(file)))
         });

@@ -150,15 +150,15 @@ pub fn periods(given: &[(Time, Time)], end: Nanos) -> Result<Vec<(Nanos, Nanos)>
     if given.is_empty() {
         return Err("expected at least one period".into());
     }
+    if given[0].0.0 >= end {
+        return Err(format!("expected a start before the end at {}", show_time(end)));
+    }
     let mut last = 0;
     for &(start, stop) in given {
         if start.0 < last || stop.0 <= start.0 {
             return Err("expected periods in order".into());
         }
         last = stop.0;
-    }
-    if given[0].0.0 >= end {
-        return Err(format!("expected a start before the end at {}", show_time(end)));
     }
     let before = given.iter().filter(|period| period.0.0 < end);
     Ok(before.map(|&(start, stop)| (start.0, stop.0)).collect())

@@ -19,6 +19,11 @@ impl Origin {
     /// What the command line names: a file, or a shipped scenario.
     pub fn named(name: &str) -> Origin {
         let path = Path::new(if name == "-" { "/dev/stdin" } else { name });
+        // As messages name a shipped file.
+        let shipped = name.strip_suffix(".toml").filter(|_| shipped::file(name).is_some());
+        if let (Some(shipped), false) = (shipped, path.exists()) {
+            return Origin::Shipped(shipped.to_owned());
+        }
         if (path.exists() && !path.is_dir())
             || path.extension().is_some_and(|extension| extension == "toml")
         {

@@ -19,6 +19,17 @@ pub fn resolve(mut written: File) -> Result<Scenario, Fault> {
         let message = "expected letters, digits, '-', '_' and '.', in parts separated by '/'";
         return Err(Fault::new(["name"], format!("{message}; found \"{}\"", file.name)));
     }
+    let named: [(&str, Vec<&String>); 3] = [
+        ("links", file.links.keys().collect()),
+        ("routes", file.routes.keys().collect()),
+        ("flows", file.flows.keys().collect()),
+    ];
+    for (table, names) in named {
+        // It would break the lines of tables.
+        if let Some(name) = names.into_iter().find(|name| name.contains(char::is_control)) {
+            return Err(Fault::new([table, name], "expected a name without control characters"));
+        }
+    }
     if file.duration.0 == 0 {
         return Err(Fault::new(["duration"], "expected a time above 0 s"));
     }

@@ -21,6 +21,7 @@ impl std::str::FromStr for Sweep {
     fn from_str(text: &str) -> Result<Sweep, String> {
         let wrong = |what: String| format!("{EXPECTED}; {what} in \"{text}\"");
         let (field, values) = text.split_once('=').ok_or_else(|| wrong("found no =".into()))?;
+        let field = field.trim();
         if field.is_empty() {
             return Err(wrong("found no field".into()));
         }
@@ -134,6 +135,7 @@ mod tests {
             ["0 %", "0.00025 %", "0.0005 %", "0.00075 %", "0.001 %"]
         );
         assert_eq!(values("a=3..1 s:3"), ["3 s", "2 s", "1 s"]);
+        assert_eq!("a = 1, 2".parse::<Sweep>().unwrap(), "a=1,2".parse().unwrap());
     }
 
     #[test]

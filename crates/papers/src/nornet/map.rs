@@ -21,29 +21,32 @@ const ROWS: [(&str, Option<&str>); 7] = [
     ("200 ms", Some("0.1 %")),
 ];
 
-/// The buffers of the map; in the least form a cell is enough.
-fn columns(form: Form) -> &'static [&'static str] {
-    form.pick(&BUFFERS, &BUFFERS, &BUFFERS[1..2])
+/// The buffers of the map; in the quick form two that differ much, in the least one.
+fn columns(form: Form) -> Vec<&'static str> {
+    let chosen: &[usize] = form.pick(&[0, 1, 2, 3, 4], &[1, 4], &[1]);
+    chosen.iter().map(|&at| BUFFERS[at]).collect()
 }
 
-fn rows(form: Form) -> &'static [(&'static str, Option<&'static str>)] {
-    form.pick(&ROWS, &ROWS, &ROWS[4..5])
+/// Its rows: in the quick form the ends of the queue and a loss.
+fn rows(form: Form) -> Vec<(&'static str, Option<&'static str>)> {
+    let chosen: &[usize] = form.pick(&[0, 1, 2, 3, 4, 5, 6], &[0, 3, 5], &[4]);
+    chosen.iter().map(|&at| ROWS[at]).collect()
 }
 
 /// The networks of a row of the map, by buffer.
 type Row = Vec<Network>;
 
 fn networks(runs: &Runs) -> Result<Vec<Row>, Error> {
-    let row = |&(queue, loss): &(&'static str, _)| {
-        let of = |&buffer: &&'static str| Network::of_cell(runs, At { buffer, queue, loss });
-        columns(runs.form()).iter().map(of).collect()
+    let row = |(queue, loss)| {
+        let of = |buffer| Network::of_cell(runs, At { buffer, queue, loss });
+        columns(runs.form()).into_iter().map(of).collect()
     };
-    rows(runs.form()).iter().map(row).collect()
+    rows(runs.form()).into_iter().map(row).collect()
 }
 
 /// A table of queues and losses by buffers.
 fn by_cell(runs: &Runs, of: impl Fn(&Network) -> String) -> Result<Grid, Error> {
-    let mut grid = Grid::new([""].iter().chain(columns(runs.form())).copied());
+    let mut grid = Grid::new([""].into_iter().chain(columns(runs.form())));
     for ((queue, loss), row) in rows(runs.form()).iter().zip(networks(runs)?) {
         let loss = loss.map_or_else(String::new, |loss| format!(", {loss} of loss"));
         grid.row([format!("ADSL {queue}{loss}")].into_iter().chain(row.iter().map(&of)));
@@ -126,7 +129,7 @@ pub fn headline(runs: &Runs) -> Result<Grid, Error> {
     let network = Network::of_era(runs, &ERAS[1])?;
     let map = networks(runs)?;
     let heads = ["", "claim", "published", "ours", "verdict", "what decides it"].map(String::from);
-    let sizes = columns(runs.form()).iter().map(|size| format!("{size}: of {}", map.len()));
+    let sizes = columns(runs.form()).into_iter().map(|size| format!("{size}: of {}", map.len()));
     let mut grid = Grid::new(heads.into_iter().chain(sizes));
     let one = |pairs: &[&str], digits| span_of(&network.tcp, &published(), pairs, digits);
     let tcp = format!("{}; {}", one(&FIBRE, 1), one(&ADSL, 2));

@@ -92,7 +92,7 @@ pub fn buffers(value: &str) -> Vec<String> {
 
 /// The paper's "repeated 50 times".
 fn seeds(runs: &Runs) -> u64 {
-    runs.seeds(50, 5)
+    runs.seeds(50, 3)
 }
 
 /// What else differs from it has fewer.

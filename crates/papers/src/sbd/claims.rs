@@ -12,7 +12,7 @@ use super::shifts::{Shift, shifts};
 use super::{SBD, SIGNALS, accuracy_of, law, published, published_right, runs_of, sizes, system};
 use crate::figures::{Interval, spread};
 use crate::verdict::{Side, about, above, inside, weakest};
-use crate::{Cell, Grid, Judged, Kept, Runs, Verdict};
+use crate::{Cell, Form, Grid, Judged, Kept, Runs, Verdict};
 
 /// The paper's coupled laws.
 const COUPLED: [&str; 3] = ["lia", "olia", "balia"];
@@ -22,8 +22,14 @@ const ABOUT: f64 = 0.1;
 
 /// What is found at a point, as it is written, and its verdict.
 type Point = (String, Verdict);
+/// Those of a claim, and of how many seeds, where it stops once it is settled.
+type Found = (Vec<Point>, Option<u64>);
 /// Those on today's Linux, and on the paper's where it was run.
-type Points = (Vec<Point>, Option<Vec<Point>>);
+type Points = (Found, Option<Found>);
+
+fn verdicts(points: &[Point]) -> Vec<Verdict> {
+    points.iter().map(|(_, verdict)| *verdict).collect()
+}
 
 /// The families that stand for the paper's separate bottlenecks: name, and suffix of the scenarios.
 const NETWORKS: [(&str, &str); 3] = [("alike", ""), ("unlike", "-unlike"), ("itg", "-itg")];
@@ -89,14 +95,17 @@ struct Claims<'a> {
 impl Claims<'_> {
     /// Adds a claim on a network.
     fn add(&mut self, claim: &str, published: &str, network: &str, points: Points, decides: &str) {
-        let listed = |points: &[Point]| {
+        let listed = |(points, _): &Found| {
             points.iter().map(|(text, _)| text.as_str()).collect::<Vec<_>>().join(", ")
         };
-        let judged = |points: &[Point]| {
-            let verdicts: Vec<Verdict> = points.iter().map(|(_, verdict)| *verdict).collect();
-            match verdicts[..] {
+        let judged = |(points, seeds): &Found| {
+            let judged = match verdicts(points)[..] {
                 [one] => Judged::from(one),
-                _ => weakest(&verdicts),
+                ref all => weakest(all),
+            };
+            match seeds {
+                Some(seeds) => judged.and(&format!("{seeds} seeds")),
+                None => judged,
             }
         };
         let (today, old) = &points;
@@ -115,7 +124,15 @@ impl Claims<'_> {
         &self,
         points: impl Fn(&Runs, bool) -> Result<Vec<Point>, Error>,
     ) -> Result<Points, Error> {
-        Ok((points(self.runs, false)?, Some(points(self.runs, true)?)))
+        let all = super::seeds(self.runs);
+        let found =
+            |era| self.runs.settled(all, || points(self.runs, era), |found| verdicts(found));
+        Ok((found(false)?, Some(found(true)?)))
+    }
+
+    /// The points of a claim that has all seeds and stands on today's Linux alone.
+    fn of_all(&self, points: Vec<Point>) -> Points {
+        ((points, self.runs.is_adaptive().then(|| super::seeds(self.runs))), None)
     }
 
     /// Tables II to IV, and Figure 4.
@@ -337,15 +354,16 @@ impl Claims<'_> {
         };
         let points = vec![delay(&shared), delay(&separate)];
         let claim = "a shift to SB, to NSB is seen after, s (Figure 8)";
-        self.add(claim, "7", "shifting-30", (points, None), "half of it by chance, see there");
+        let by_chance = "half of it by chance, see there";
+        self.add(claim, "7", "shifting-30", self.of_all(points), by_chance);
         let right = Interval::of(&shared.right_by_run);
         let points = vec![share(right, about(right, 0.9, EXACT, Side::More))];
         let claim = "right after a shift to SB was seen, % (Figure 8)";
-        self.add(claim, "90", "shifting-30", (points, None), "as on SB-n");
+        self.add(claim, "90", "shifting-30", self.of_all(points), "as on SB-n");
         let right = Interval::of(&separate.right_by_run);
         let points = vec![share(right, above(right, 0.6))];
         let claim = "right after a shift to NSB was seen, % (Figure 8)";
-        self.add(claim, "above 60", "shifting-30", (points, None), "as on NSB-n");
+        self.add(claim, "above 60", "shifting-30", self.of_all(points), "as on NSB-n");
         let mut points = Vec::new();
         for scenario in &["sbd/realnet-sb-2", "sbd/realnet-nsb", "sbd/realnet-sb-5"]
             [..self.runs.form().pick(3, 3, 1)]
@@ -359,7 +377,7 @@ impl Claims<'_> {
             "right on the real network, SB-2, NSB-2, SB-5, %",
             "91, 70, 85",
             "realnet",
-            (points, None),
+            self.of_all(points),
             "our network is a model of it",
         );
         Ok(())
@@ -379,6 +397,10 @@ pub fn claims(runs: &Runs) -> Result<Grid, Error> {
         "what decides it",
     ];
     let mut claims = Claims { runs, grid: Grid::new(heads) };
+    if runs.form() != Form::Whole {
+        let sizes: Vec<_> = sizes(runs.form()).iter().map(usize::to_string).collect();
+        claims.grid.note = format!("Ours of NSB-n and SB-n: of n = {} alone.", sizes.join(", "));
+    }
     claims.accuracy()?;
     claims.laws()?;
     claims.others()?;

@@ -90,7 +90,7 @@ pub fn traces(runs: &Runs) -> Result<Grid, Error> {
     let mut grid =
         Grid::new(["", "queue", "law", "tr, first s", "right, %", "ssc, first s", "right, %"]);
     let mut positives = "experiment,queue,law,detector,from_s,until_s\n".to_owned();
-    let all = firsts(runs, runs.seeds(20, 5))?;
+    let all = firsts(runs, runs.seeds(20, 3))?;
     for one in &all {
         let mut row =
             vec![one.experiment.to_uppercase(), queue_name(one.queue).into(), one.law.into()];
