@@ -48,7 +48,7 @@ Examples:
 Nothing is loaded or used as a control, and nothing stays. Only what this machine sends can be
 compared. Needs root.")]
     Watch(WatchArgs),
-    /// Say which control and which links suit this machine's MPTCP connections; changes nothing
+    /// Say which control and links suit this machine's MPTCP connections; changes nothing
     #[command(after_help = "\
 Examples:
   narrows kernel recommend                    after watching all MPTCP connections for 30 s
