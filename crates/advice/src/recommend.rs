@@ -179,8 +179,9 @@ impl<P: Copy + Ord, L: Clone + Ord> Observer<P, L> {
         self.at = Some(now);
     }
 
-    /// What follows from that; `shared`: paths of a connection meet in one bottleneck, for most of the time.
-    pub fn recommend(&self, shared: bool) -> Recommendation<L> {
+    /// What follows from that; `shared`: links over which paths of a connection meet in one bottleneck, for most of the
+    /// time.
+    pub fn recommend(&self, shared: &[Vec<L>]) -> Recommendation<L> {
         let looks = self.rates.len();
         let link = |(link, sums): (&L, &Sums)| {
             let mut gains = sums.gains.clone();
@@ -201,17 +202,19 @@ impl<P: Copy + Ord, L: Clone + Ord> Observer<P, L> {
         let costs = |link: &&Link<L>| enough && links.len() > 1 && link.gain[0] > 0.0;
         let without = links.iter().filter(costs).max_by(most(|link| link.gain[0]));
         let without = without.map(|link| link.link.clone());
+        let mostly = self.kinds.iter().max_by(|one, other| one.1.total_cmp(other.1));
+        let mostly = mostly.map(|(kind, _)| *kind).filter(|_| enough);
         let held = |link: &&Link<L>| {
-            enough && link.seen.is_held_back() && without.as_ref() != Some(&link.link)
+            let stays = without.as_ref() != Some(&link.link);
+            mostly != Some(Kind::Model) && enough && stays && link.seen.is_held_back()
         };
         let held_back = links.iter().filter(held).max_by(most(|link| link.seen.share()[0]));
         let held_back = held_back.map(|link| link.link.clone());
-        let mostly = self.kinds.iter().max_by(|one, other| one.1.total_cmp(other.1));
-        let uncoupled = mostly.is_some_and(|(kind, _)| *kind == Kind::Uncoupled);
-        let control = match &held_back {
-            Some(_) => Control::Model,
-            None if enough && shared && uncoupled => Control::Coupled,
-            None => Control::Same,
+        let meet = |group: &Vec<L>| without.as_ref().is_none_or(|link| !group.contains(link));
+        let control = match (&held_back, mostly) {
+            (Some(_), _) => Control::Model,
+            (None, Some(Kind::Uncoupled)) if shared.iter().any(meet) => Control::Coupled,
+            _ => Control::Same,
         };
         let (looks, rate) = (looks as u32, interval(&self.rates));
         Recommendation { control, held_back, without, links, looks, rate }
@@ -309,7 +312,8 @@ mod tests {
         }
 
         fn says(&self, shared: bool) -> (Control, Option<&'static str>) {
-            let found = self.observer.recommend(shared);
+            let shared = if shared { vec![vec!["fast", "slow"]] } else { Vec::new() };
+            let found = self.observer.recommend(&shared);
             (found.control, found.without)
         }
     }
@@ -319,7 +323,7 @@ mod tests {
         let mut net = Net::new(Kind::Uncoupled);
         (0..30).for_each(|_| net.second([(40.0, 80, 400), FULL[1]], [20, 1]));
         assert_eq!(net.says(false), (Control::Same, None));
-        let found = net.observer.recommend(false);
+        let found = net.observer.recommend(&[]);
         assert_eq!((found.looks, found.links.len()), (29, 2));
         assert!((found.rate[1] - 42.0 * 125e3).abs() < 1e3, "{:?}", found.rate);
         assert_eq!(net.says(true), (Control::Coupled, None), "they meet in one bottleneck");
@@ -336,6 +340,11 @@ mod tests {
             (0..30).for_each(|_| net.second([(40.0, 42, 210), FULL[1]], [5, 0]));
             assert_eq!(net.says(false).0, control, "{kind:?}");
         }
+        let mut most = Net::new(Kind::Uncoupled);
+        (0..30).for_each(|_| most.second([(40.0, 42, 210), FULL[1]], [5, 0]));
+        most.kind = Kind::Model;
+        (0..40).for_each(|_| most.second([(40.0, 42, 210), FULL[1]], [5, 0]));
+        assert_eq!(most.says(true).0, Control::Same, "most runs one");
         let mut few = Net::new(Kind::Coupled);
         (0..10).for_each(|_| few.second([(40.0, 42, 210), FULL[1]], [5, 0]));
         assert_eq!(few.says(false).0, Control::Same, "nine looks");
@@ -345,8 +354,12 @@ mod tests {
     fn a_link_that_holds_up_the_others_is_left_out_and_what_it_loses_counts_no_longer() {
         let mut net = Net::new(Kind::Uncoupled);
         (0..30).for_each(|_| net.second(DRAGGED, [0, 3]));
-        assert_eq!(net.says(false), (Control::Same, Some("slow")));
-        let found = net.observer.recommend(false);
+        assert_eq!(
+            net.says(true),
+            (Control::Same, Some("slow")),
+            "what is left out shares nothing"
+        );
+        let found = net.observer.recommend(&[]);
         let slow = found.links.iter().find(|link| link.link == "slow").unwrap();
         assert_eq!(slow.holds_up[1], 1.0);
         // 80 less 22 Mbit/s.
@@ -361,7 +374,7 @@ mod tests {
         for second in 0..60 {
             net.second(if second % 30 < 10 { DRAGGED } else { pays }, [0; 2]);
         }
-        let found = net.observer.recommend(false);
+        let found = net.observer.recommend(&[]);
         let slow = found.links.iter().find(|link| link.link == "slow").unwrap();
         assert!(slow.gain[0] < 0.0 && slow.gain[1] > 0.0, "{:?}", slow.gain);
         assert_eq!(found.without, None);

@@ -201,7 +201,7 @@ fn look(token: u32, path: &Path) -> Option<Look<u64, Foreign>> {
 
 impl Place {
     fn recommended(&self, shared: Vec<Vec<Foreign>>) -> Recommended {
-        let found = self.observer.recommend(!shared.is_empty());
+        let found = self.observer.recommend(&shared);
         let most = self.controls.iter().max_by_key(|(_, bytes)| **bytes);
         let control = most.map_or("", |(control, _)| control).to_owned();
         let mbit = |of: [f64; 3]| of.map(|rate| rate * 8e-6);
@@ -278,7 +278,10 @@ impl Recommended {
             let names = |group: &Vec<Foreign>| {
                 group.iter().map(Foreign::to_string).collect::<Vec<_>>().join(" and ")
             };
-            let shared: Vec<String> = self.shared.iter().map(names).collect();
+            let stays = |group: &&Vec<Foreign>| {
+                self.without.as_ref().is_none_or(|link| !group.contains(link))
+            };
+            let shared: Vec<String> = self.shared.iter().filter(stays).map(names).collect();
             why.push(format!(
                 "paths over {} meet in one bottleneck for most of the time, where coupled ones take one share",
                 shared.join(", ")
