@@ -1,21 +1,30 @@
 //! Which path of a connection does not pay, whatever its control: without it the connection would deliver
-//! more. `bbr` with `bbr.close` advises by itself; this is for the others.
+//! more. `bbr` with `bbr.close` advises by itself; this is for the others. And which control and which links
+//! suit a machine ([`recommend`]).
 //!
-//! MPTCP delivers in order. What the slowest path carries holds up all that was sent after it, for up to
-//! that path's round-trip time R with its queue, and of that no more than a buffer of B bytes is sent. So a
-//! connection delivers at most B / R, however fast its other paths are, and a path does not pay where
-//! B / R is less than what the others deliver without it: 2 Mbit/s and 600 ms beside 100 Mbit/s do not pay
-//! below 9 MB. The wait can be seen: the other paths have nothing to send while that one is busy. A path's
-//! goodput per busy time ([`Sample::busy_us`]) is what it delivers when it has something to send, so
+//! MPTCP delivers in order. What a path carries holds up all that was sent after it for the time D until it is
+//! acknowledged, and of that no more than a buffer of B bytes is sent. So a connection delivers at most B / D,
+//! however fast its other paths are, and a path does not pay where B / D is less than what the others deliver
+//! without it. D is the path's round-trip time R with its queue, and as long as it takes for what the scheduler
+//! gives it at a time: Linux gives 64 kB, a quarter of a second of 2 Mbit/s. The wait can be seen: the others
+//! have room while that one is busy. What a path could deliver is what it delivered per time in which it had
+//! something out ([`Sample::busy_us`]); or, as a window that is not full may have a little out all the time, a
+//! window each round trip, if that is more. So
 //!
 //! ```text
+//! held up for  D = R + 64 kB / what was acknowledged per time
 //! with it      X = all that was acknowledged / time
-//! without it   E = the sum over the others of what was acknowledged on it / its busy time
+//! without it   E = the sum over the others of max(acknowledged / busy time, window / R)
 //! ```
 //!
-//! In `LOOKS` looks in a row X < `GAIN` E, of the path with the longest round-trip time, which was busy
-//! all the time: then it is to be tried without it, as long as that goes on. E is too much where others share
-//! a bottleneck or have a full buffer of their own, so the trial decides: `SETTLE` looks after it became a
+//! A window is what a law takes for room; that of a model law is twice that ([`window`]). Linux's own counts of
+//! such waits do not tell: up to 6.18 `tcpi_rwnd_limited` stays 0 on MPTCP subflows, whose window is the
+//! connection's, and `tcpi_sndbuf_limited` counts on the slow one as on the others.
+//!
+//! In `LOOKS` looks in a row X < `GAIN` E, of the path with the longest D, which was busy all the time, and none of
+//! the others delivered `BUSY` of what it could: then it is to be tried without it, as long as that goes on. While a
+//! path delivers nothing, all wait for that one, and none is suspected. E is too much where others share
+//! a bottleneck, or where a window is larger than what the link can carry, so the trial decides: `SETTLE` looks after it became a
 //! backup `LOOKS` must deliver 1 / `GAIN` times what was delivered before, or the path is regular again,
 //! for a minute, and twice as long each time that it was wrong in a row, up to 16. One that was right to park
 //! is tried again after a minute, and after twice as long each time that it did not pay, up to 16.
@@ -29,52 +38,23 @@
 //! application that sends less than E looks the same as one that waits: what it sends then goes over the
 //! others, and a trial that gains nothing ends. One subflow is parked at a time.
 
+mod look;
 pub mod losses;
+pub mod recommend;
 
+pub use look::{Sample, window};
+
+use look::{BUSY, GAIN, Part, drag};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// As much as a path may cost before it is tried without it, a share of what is delivered.
-const GAIN: f64 = 0.8;
 /// Looks in a row, once a second.
 const LOOKS: u32 = 5;
 /// Looks until what the path had is delivered.
 const SETTLE: u32 = 5;
-/// A path is busy all the time, and one waits that is less busy than this.
-const BUSY: f64 = 0.9;
 /// So long a path is left alone, the first time; doubled to [`REST_MOST`].
 const REST: Duration = Duration::from_secs(60);
 const REST_MOST: Duration = Duration::from_secs(16 * 60);
-
-/// A subflow at a look; `P` names it.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample<P> {
-    /// Its connection.
-    pub token: u32,
-    /// Its name.
-    pub subflow: P,
-    /// Bytes acknowledged since it began.
-    pub acked: u64,
-    /// Bytes received since it began.
-    pub received: u64,
-    /// Time since it began in which there was something to send, or out, µs (`tcpi_busy_time`).
-    pub busy_us: u64,
-    /// Smoothed RTT, µs.
-    pub srtt_us: u32,
-    /// Is it a backup, whoever wanted that?
-    pub backup: bool,
-}
-
-/// What a subflow did between two looks.
-#[derive(Clone, Copy, Debug)]
-struct Part<P> {
-    subflow: P,
-    bytes: f64,
-    received: f64,
-    busy_s: f64,
-    srtt_us: u32,
-    backup: bool,
-}
 
 /// What is thought of a connection's worst path.
 #[derive(Clone, Debug)]
@@ -156,17 +136,7 @@ impl<P: Copy + Ord> Connection<P> {
         let seconds = (now - self.at).as_secs_f64();
         let parts: Vec<Part<P>> = all
             .iter()
-            .filter_map(|one| {
-                let last = self.last.get(&one.subflow)?;
-                Some(Part {
-                    subflow: one.subflow,
-                    bytes: one.acked.saturating_sub(last.acked) as f64,
-                    received: one.received.saturating_sub(last.received) as f64,
-                    busy_s: one.busy_us.saturating_sub(last.busy_us) as f64 / 1e6,
-                    srtt_us: one.srtt_us,
-                    backup: one.backup,
-                })
-            })
+            .filter_map(|one| Some(Part::between(self.last.get(&one.subflow)?, one)))
             .collect();
         self.last = all.iter().map(|one| (one.subflow, **one)).collect();
         self.at = now;
@@ -197,16 +167,18 @@ impl<P: Copy + Ord> Connection<P> {
                 let without = worse(Without { subflow, before: rate, worse: 0 });
                 Thought::Tried { without, looks: 1, sum: 0.0 }
             }
-            Thought::Pays { suspect, looks, rate } => match suspected(parts, delivered, seconds) {
-                Some(one) if self.is_left(one, now) => Thought::INNOCENT,
-                Some(one) => {
-                    let (looks, rate) =
-                        if suspect == Some(one) { (looks + 1, rate) } else { (1, 0.0) };
-                    let rate = rate + (delivered - rate) / f64::from(looks.min(LOOKS));
-                    Thought::Pays { suspect: Some(one), looks, rate }
+            Thought::Pays { suspect, looks, rate } => {
+                match drag(parts, seconds).map(|found| found.subflow) {
+                    Some(one) if self.is_left(one, now) => Thought::INNOCENT,
+                    Some(one) => {
+                        let (looks, rate) =
+                            if suspect == Some(one) { (looks + 1, rate) } else { (1, 0.0) };
+                        let rate = rate + (delivered - rate) / f64::from(looks.min(LOOKS));
+                        Thought::Pays { suspect: Some(one), looks, rate }
+                    }
+                    None => Thought::INNOCENT,
                 }
-                None => Thought::INNOCENT,
-            },
+            }
             // Closed, or regular again for another reason: what was seen before says nothing any more.
             Thought::Tried { without, .. } | Thought::Parked { without, .. }
                 if !is_backup(without.subflow) =>
@@ -252,20 +224,6 @@ impl<P: Copy + Ord> Connection<P> {
     }
 }
 
-/// The path with the longest round-trip time, if the others wait for it and would deliver more.
-fn suspected<P: Copy + PartialEq>(parts: &[Part<P>], delivered: f64, seconds: f64) -> Option<P> {
-    let used: Vec<&Part<P>> =
-        parts.iter().filter(|part| !part.backup && part.busy_s > 0.0).collect();
-    let worst = used.iter().max_by_key(|part| part.srtt_us)?;
-    let others = || used.iter().filter(|part| part.subflow != worst.subflow);
-    let wait = others().next().is_some() && others().all(|part| part.busy_s < BUSY * seconds);
-    let without: f64 = others().map(|part| part.bytes / part.busy_s).sum();
-    let sent = parts.iter().map(|part| part.bytes).sum::<f64>() / seconds;
-    let receives = worst.received > (1.0 - GAIN) * delivered * seconds;
-    let drags = wait && worst.busy_s >= BUSY * seconds && sent < GAIN * without;
-    (drags && !receives).then_some(worst.subflow)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,11 +235,15 @@ mod tests {
         acked: [u64; 2],
         received: [u64; 2],
         busy_us: [u64; 2],
+        /// By their windows, Mbit/s.
+        could: [f64; 2],
         backup: bool,
         /// Does anybody make it a backup?
         followed: bool,
         parked: Vec<u64>,
     }
+
+    const SRTT_US: [u32; 2] = [30_000, 900_000];
 
     impl Net {
         fn new() -> Net {
@@ -291,6 +253,7 @@ mod tests {
                 acked: [0; 2],
                 received: [0; 2],
                 busy_us: [0; 2],
+                could: [0.0; 2],
                 backup: false,
                 followed: true,
                 parked: Vec::new(),
@@ -310,7 +273,8 @@ mod tests {
                 acked: self.acked[path],
                 received: self.received[path],
                 busy_us: self.busy_us[path],
-                srtt_us: [30_000, 900_000][path],
+                srtt_us: SRTT_US[path],
+                window: (self.could[path] * f64::from(SRTT_US[path]) / 8.0) as u64,
                 backup: path == 1 && self.backup,
             };
             let backups = self.judge.look(Duration::from_secs(self.now), &[sample(0), sample(1)]);
@@ -380,6 +344,35 @@ mod tests {
             }
             assert_eq!(net.now - fell, after, "parked for {seconds} s");
         }
+    }
+
+    /// A small window of the fast path is on its way all the time, so that it never looks idle.
+    #[test]
+    fn a_path_that_all_wait_for_is_parked_though_none_is_idle() {
+        let mut net = Net::new();
+        net.could = [96.0, 2.0];
+        for _ in 0..60 {
+            match net.backup {
+                true => net.second([96.0, 0.0], [1.0, 0.0]),
+                false => net.second([28.0, 2.0], [1.0, 1.0]),
+            }
+        }
+        assert_eq!(net.parked, [6]);
+        assert!(net.backup, "it pays to do without");
+        // The same where the fast path has no window for more.
+        let mut net = Net::new();
+        net.could = [28.0, 2.0];
+        (0..60).for_each(|_| net.second([28.0, 2.0], [1.0, 1.0]));
+        assert_eq!(net.parked, [0; 0]);
+    }
+
+    #[test]
+    fn while_a_path_is_dead_none_is_suspected() {
+        let mut net = Net::new();
+        net.could = [96.0, 2.0];
+        (0..20).for_each(|_| net.second([0.0, 0.2], [1.0, 1.0]));
+        (0..20).for_each(|_| net.second([28.0, 0.0], [1.0, 1.0]));
+        assert_eq!(net.parked, [0; 0]);
     }
 
     #[test]

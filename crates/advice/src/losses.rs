@@ -30,15 +30,9 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The share of packets lost with its 95 % interval: low, found, high (Wilson's, JASA 22, 1927).
+    /// The share of packets lost with its 95 % interval: low, found, high.
     pub fn share(&self) -> [f64; 3] {
-        const Z: f64 = 1.96;
-        let n = self.sent.max(self.lost).max(1) as f64;
-        let found = self.lost as f64 / n;
-        let middle = (found + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-        let half =
-            Z / (1.0 + Z * Z / n) * (found * (1.0 - found) / n + Z * Z / (4.0 * n * n)).sqrt();
-        [(middle - half).max(0.0), found, middle + half]
+        share(self.lost, self.sent.max(self.lost))
     }
 
     /// Is it held back by losses, as far as is sure?
@@ -47,6 +41,19 @@ impl Seen {
             && self.mean_rtt_us < SMALL * self.min_rtt_us
             && self.share()[0] >= SHARE
     }
+}
+
+/// `some` of `all` as a share, with its 95 % interval: low, found, high (Wilson's, JASA 22, 1927).
+pub(crate) fn share(some: u64, all: u64) -> [f64; 3] {
+    const Z: f64 = 1.96;
+    if all == 0 {
+        return [0.0, 0.0, 1.0];
+    }
+    let n = all as f64;
+    let found = some as f64 / n;
+    let middle = (found + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+    let half = Z / (1.0 + Z * Z / n) * (found * (1.0 - found) / n + Z * Z / (4.0 * n * n)).sqrt();
+    [(middle - half).max(0.0), found, middle + half]
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod advise;
 mod check;
 mod export;
 mod receiver;
+mod recommend;
 mod status;
 mod trial;
 mod watch;
@@ -37,6 +38,7 @@ pub fn kernel(command: &Command) -> Result<(), Error> {
         Command::Check { netns } => check::check(netns.as_deref()),
         Command::Status(args) => status::status(args),
         Command::Watch(args) => watch::watch(args),
+        Command::Recommend(args) => recommend::recommend(args),
         Command::Advise(args) => advise::advise(args),
         Command::Receiver(args) => receiver::receiver(args),
         Command::Export(args) => export::export(args),

@@ -9,7 +9,7 @@
 //! and one such subflow each, those aside that say nothing on any path: an idle connection, as a
 //! control channel beside a transfer, has no advice and no need of the path.
 
-use narrows_advice::{Judge, Sample};
+use narrows_advice::{Judge, Sample, window};
 use narrows_kernel::pins::{self, Held};
 use narrows_kernel::register::is_ours;
 use narrows_kernel::{Error, is_root, state};
@@ -253,8 +253,14 @@ fn sample(socket: &Socket) -> Option<Sample<Subflow>> {
         received: info.bytes_received,
         busy_us: info.busy_time,
         srtt_us: info.rtt,
+        window: window(info.snd_cwnd, info.snd_mss, is_model(&socket.control)),
         backup,
     })
+}
+
+/// Is a control of this name in the kernel a model law?
+pub(crate) fn is_model(name: &str) -> bool {
+    name == "bbr" || control_of_kernel_name(name).is_some_and(|control| control.law.is_model())
 }
 
 /// The established subflows among the sockets of a namespace.

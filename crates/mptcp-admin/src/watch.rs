@@ -7,9 +7,9 @@
 //!
 //! The structs of `watch/report.rs` are the schema of `narrows kernel watch --json`; docs/guide/watch.md shows it.
 
-mod compared;
+pub(crate) mod compared;
 mod groups;
-mod report;
+pub(crate) mod report;
 mod scope;
 
 pub use report::{Connection, Pair, Path, Report, Spent};
@@ -176,6 +176,17 @@ impl Watch {
             format!("{:8.1}  {}  {}", self.seconds(change.at_us), change.name, change.what)
         };
         Ok(changes.into_iter().map(line).collect())
+    }
+
+    /// The open paths of MPTCP connections, each with the number of its namespace and its connection's token.
+    pub(crate) fn open(&self) -> impl Iterator<Item = (u32, u32, &compared::Path)> {
+        self.compared.iter().flat_map(|(key, compared)| {
+            let open = compared.paths.iter().filter(|path| path.open);
+            open.filter_map(|path| match *key {
+                Key::Mptcp(netns, token) => Some((netns, token, path)),
+                Key::Tcp => None,
+            })
+        })
     }
 
     /// Since the beginning.

@@ -48,6 +48,16 @@ Examples:
 Nothing is loaded or used as a control, and nothing stays. Only what this machine sends can be
 compared. Needs root.")]
     Watch(WatchArgs),
+    /// Say which control and links suit this machine's MPTCP connections; changes nothing
+    #[command(after_help = "\
+Examples:
+  narrows kernel recommend                    after watching all MPTCP connections for 30 s
+  narrows kernel recommend --netns blue --for 300
+  narrows kernel recommend --json | jq -r .namespaces[].sentence
+
+The longer it watches, the surer it is; `no change` is an answer. Only what this machine sends is
+seen. Needs root.")]
+    Recommend(RecommendArgs),
     /// Make MPTCP subflows that do not pay backups, under any control, until Ctrl-C
     #[command(after_help = "\
 Examples:
@@ -209,6 +219,26 @@ fn port(text: &str) -> Result<u16, String> {
 fn flows(text: &str) -> Result<usize, String> {
     let flows = text.parse().ok().filter(|flows| (2..=64).contains(flows));
     flows.ok_or_else(|| "expected 2 to 64 flows".into())
+}
+
+/// Options of `recommend`.
+#[derive(Debug, clap::Args)]
+pub struct RecommendArgs {
+    /// The sockets of a cgroup (version 2), and of those below it, by its folder
+    #[arg(long, value_name = "PATH")]
+    pub cgroup: Option<PathBuf>,
+    /// Only this network namespace (name in /run/netns)
+    #[arg(long, value_name = "NAME")]
+    pub netns: Option<String>,
+    /// Connections with this port on either side; several: --port 80,443
+    #[arg(long, value_name = "PORT", value_delimiter = ',', value_parser = port)]
+    pub port: Vec<u16>,
+    /// Print one JSON object (docs/guide/watch.md)
+    #[arg(long)]
+    pub json: bool,
+    /// Watch for so many seconds: 60 or 60s; Ctrl-C ends it before
+    #[arg(long = "for", value_name = "SECONDS", value_parser = super::seconds, default_value = "30")]
+    pub seconds: u64,
 }
 
 /// Options of `advise`.

@@ -12,9 +12,9 @@ use crate::terminal::print_while_read;
 use crate::{print, stop};
 
 /// Time between two looks at the sockets.
-const TICK: Duration = Duration::from_secs(1);
+pub(super) const TICK: Duration = Duration::from_secs(1);
 /// Readings of samples in that time.
-const READINGS: u32 = 10;
+pub(super) const READINGS: u32 = 10;
 
 /// Finds which paths meet in one bottleneck until Ctrl-C or the end of --for, and changes nothing.
 pub fn watch(args: &WatchArgs) -> Result<(), Error> {

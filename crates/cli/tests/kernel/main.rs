@@ -22,6 +22,7 @@ mod operate;
 mod operator;
 mod paths;
 mod receiver;
+mod recommend;
 mod trial;
 mod user;
 mod watch;
@@ -361,6 +362,7 @@ fn without_root_there_is_one_line() {
         &["unuse", "--default"],
         &["unload"],
         &["watch"],
+        &["recommend"],
     ] {
         let mut command = Command::new(&narrows);
         command.arg("kernel").args(args);

@@ -7,14 +7,14 @@ use narrows_testkit::wait_until;
 use serde_json::Value;
 
 /// Programs, links and maps of the watch in the kernel.
-fn loaded(host: &Host) -> usize {
+pub fn loaded(host: &Host) -> usize {
     let script =
         "{ bpftool prog show; bpftool map show; } | grep -cE 'name nr_sample(d|s)? ' || true";
     host.sh(script).trim().parse().unwrap()
 }
 
 /// Waits until there are so many: the kernel frees them after a grace period of RCU.
-fn unloaded(host: &Host, before: usize) {
+pub fn unloaded(host: &Host, before: usize) {
     wait_until(20, || match loaded(host) {
         left if left <= before => Ok(()),
         left => Err(format!("{left} programs and maps, {before} before")),

@@ -6,7 +6,7 @@ use narrows_foreign::Foreign;
 use narrows_kernel::sampler::RttSample;
 use narrows_laws::detect::{DELACK_US, Sample};
 use narrows_laws::{Detector, Params};
-use narrows_mptcp::diag::Socket;
+use narrows_mptcp::diag::{Socket, TcpInfo};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -26,6 +26,10 @@ pub struct Path {
     /// Its congestion control.
     pub control: String,
     pub open: bool,
+    /// Is it a backup?
+    pub backup: bool,
+    /// What TCP knew of it at the last look.
+    pub info: Option<TcpInfo>,
     /// Looks since it last sent.
     pub silent: u32,
     pub min_rtt_us: u32,
@@ -47,6 +51,8 @@ impl Path {
             interface,
             control: String::new(),
             open: true,
+            backup: false,
+            info: None,
             silent: 0,
             min_rtt_us: 0,
             lost: 0,
@@ -66,6 +72,8 @@ impl Path {
         };
         self.silent = if grown > 0 { 0 } else { self.silent + 1 };
         self.control.clone_from(&socket.control);
+        self.backup = socket.subflow.is_some_and(|subflow| subflow.is_backup());
+        self.info.clone_from(&socket.info);
         if let Some(info) = &socket.info {
             self.min_rtt_us = info.min_rtt;
             self.acked = [self.acked[0], self.acked[2], (info.bytes_acked, now_us)];

@@ -225,7 +225,7 @@ impl Connection {
 
     /// The largest groups whose paths were in one for most of the time since the first answer, and for
     /// which share of it.
-    fn together_for_most_of_the_time(&self) -> Vec<(&[usize], f64)> {
+    pub(crate) fn together_for_most_of_the_time(&self) -> Vec<(&[usize], f64)> {
         let within = |group: &[usize], of: &[usize]| group.iter().all(|path| of.contains(path));
         let share = |group: &[usize]| -> f64 {
             let inside = |one: &&Spent| one.groups.iter().any(|of| within(group, of));
@@ -327,7 +327,7 @@ fn lowered(groups: &[Vec<usize>]) -> Groups {
 }
 
 /// Does a control couple subflows that meet in one bottleneck?
-fn couples(control: &str) -> bool {
+pub(crate) fn couples(control: &str) -> bool {
     control_of_kernel_name(control)
         .is_some_and(|control| control.law.couples() && control.detector != Detector::DISJOINT)
 }

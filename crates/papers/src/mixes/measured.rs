@@ -1,11 +1,14 @@
 //! The runs of a mix, and what they say.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::time::Duration;
 
-use narrows_advice::losses::Seen;
+use narrows_advice::recommend::{Control, Kind, Look, Observer, Recommendation};
+use narrows_advice::{Sample, window};
 use narrows_lab::Error;
 
-use super::design::{COUNT, Mix};
+use super::design::{COUNT, Mix, QUICK, WARMUP_S};
 use crate::figures::less;
 use crate::{Ask, Form, Kept, Runs};
 
@@ -41,8 +44,9 @@ pub struct Measured {
     choices: Vec<Choice>,
     /// Over all links, in the order of [`ALL_LINKS`], Mbit/s.
     all: [f64; 6],
-    /// Does the rule of `narrows_advice::losses` find a path held back by losses, under `cubic` over all links?
-    pub held_back: bool,
+    /// What is recommended after watching ours over all links, and what that has.
+    pub recommendation: Recommendation<String>,
+    recommended: Choice,
     /// Was it run again?
     pub again: bool,
     /// Was ours, without and with advice, less than CUBIC on the best link, by the 95 % interval of pairs of seeds?
@@ -75,9 +79,9 @@ impl Measured {
         self.ratio(1)
     }
 
-    /// And where the rule chooses the control, with advice.
+    /// And with the control and the links that are recommended.
     pub fn recommended(&self) -> f64 {
-        self.ratio(if self.held_back { 5 } else { 1 })
+        self.recommended.mbps / self.best().mbps
     }
 
     /// Ours over all links, over ours over its best set of links.
@@ -121,41 +125,82 @@ fn is_one(set: u32) -> bool {
     set.count_ones() == 1
 }
 
-/// The mixes of the form: of the quick one the first, of the least one that has two links.
-fn mixes(form: Form) -> Vec<Mix> {
-    let first = |count| (0..count).map(Mix::new).collect();
-    match form {
-        Form::Whole => first(COUNT),
-        Form::Quick => first(64),
-        Form::Least => {
-            (0..COUNT).map(Mix::new).find(|mix| mix.links.len() == 2).into_iter().collect()
-        }
+/// The first mixes, as many as the form has or as there are to be seeds; of the least form one that has two links.
+fn mixes(runs: &Runs) -> Vec<Mix> {
+    if runs.form() == Form::Least {
+        return (0..COUNT).map(Mix::new).find(|mix| mix.links.len() == 2).into_iter().collect();
     }
+    let count = runs.seeds(COUNT.into(), QUICK.into()).min(COUNT.into());
+    (0..count as u32).map(Mix::new).collect()
 }
 
-/// Payload of a packet, bits.
-const PACKET_BITS: f64 = 8.0 * 1424.0;
+/// Payload of a packet, bytes.
+const PAYLOAD: u32 = 1424;
 
-fn held_back(mix: &Mix, run: &Kept) -> bool {
-    let of = |path: &narrows_lab::PathSummary| {
-        let link = mix.links.iter().find(|link| link.name == path.name);
-        let lost = path.retransmits;
-        let delivered = path.goodput_mbps * 1e6 * run.summary.duration_s / PACKET_BITS;
-        Seen {
-            sent: delivered as u64 + lost,
-            lost,
-            mean_rtt_us: 1000.0 * path.mean_srtt_ms,
-            min_rtt_us: 1000.0 * link.map_or(0.0, |link| link.rtt_ms),
+/// What `narrows kernel recommend` would say after it watched this run: a look each second of the analysed time, made
+/// of the samples every 100 ms.
+fn recommendation(mix: &Mix, run: &Kept) -> Recommendation<String> {
+    let mut observer = Observer::default();
+    let mut path: BTreeMap<&str, Look<usize, String>> = BTreeMap::new();
+    for (number, link) in mix.links.iter().enumerate() {
+        let sample = Sample {
+            token: 0,
+            subflow: number,
+            acked: 0,
+            received: 0,
+            busy_us: 0,
+            srtt_us: 0,
+            window: 0,
+            backup: false,
+        };
+        // The smallest round-trip time is that of the scenario.
+        let min_rtt_us = (1000.0 * link.rtt_ms) as u32;
+        let look = Look {
+            sample,
+            link: link.name.clone(),
+            kind: Kind::Coupled,
+            sent: 0,
+            retransmitted: 0,
+            min_rtt_us,
+        };
+        path.insert(&link.name, look);
+    }
+    let end_s = run.series.last().map_or(0.0, |sample| sample.time_s);
+    let all = run.series.iter().filter(|sample| sample.connection == "mptcp");
+    let times: Vec<_> = all.collect();
+    for tick in times.chunk_by(|one, other| one.time_s == other.time_s) {
+        for at in tick {
+            let look = path.get_mut(at.path.as_str()).expect("a sample is of a link");
+            let sample = &mut look.sample;
+            sample.acked += (at.goodput_mbps.unwrap_or(0.0) * 12_500.0) as u64;
+            sample.busy_us += if at.inflight_packets.unwrap_or(0) > 0 { 100_000 } else { 0 };
+            sample.srtt_us = (1000.0 * at.srtt_ms.unwrap_or(0.0)) as u32;
+            sample.window = window(at.cwnd_packets.unwrap_or(0), PAYLOAD, false);
         }
-    };
-    run.connection("mptcp").paths.iter().any(|path| of(path).is_held_back())
+        let time_s = tick[0].time_s;
+        if time_s == end_s {
+            // Losses are known of the whole.
+            for found in &run.connection("mptcp").paths {
+                let look = path.get_mut(found.name.as_str()).expect("a path is a link");
+                let bytes = found.goodput_mbps * 125_000.0 * run.summary.duration_s;
+                look.retransmitted = found.retransmits;
+                look.sent = (bytes / f64::from(PAYLOAD)) as u64 + found.retransmits;
+            }
+        }
+        let tenths = (10.0 * time_s).round() as u64;
+        if time_s >= WARMUP_S && tenths % 10 == 0 {
+            let looks: Vec<_> = path.values().cloned().collect();
+            observer.look(Duration::from_millis(100 * tenths), &looks);
+        }
+    }
+    observer.recommend(&[])
 }
 
 fn goodput(run: &Kept) -> f64 {
     run.connection("mptcp").goodput_mbps
 }
 
-/// What a mix is asked for: each set of links, and all of them with advice.
+/// What a mix is asked for: each set of links, all of them with advice, and ours over all as it is watched.
 fn asks(mix: &Mix, runs: &Runs) -> Vec<Ask> {
     let all = (1 << mix.links.len()) - 1;
     let of = |set: u32| {
@@ -163,17 +208,24 @@ fn asks(mix: &Mix, runs: &Runs) -> Vec<Ask> {
         Ask::made(mix.scenario(set), controls.iter().copied()).brief(runs.form())
     };
     let advised = of(all).set(["flows.mptcp.advice=true"]);
-    (1..=all).map(of).chain([advised]).collect()
+    let others = CONTROLS.into_iter().filter(|control| *control != OURS);
+    let others = Ask::made(mix.scenario(all), others).brief(runs.form());
+    let watched = Ask::made(mix.scenario(all), [OURS]).brief(runs.form()).series();
+    (1..all).map(of).chain([others, advised, watched]).collect()
 }
 
 /// All mixes of the form.
 pub fn measured(runs: &Runs) -> Result<Vec<Measured>, Error> {
-    mixes(runs.form()).into_iter().map(|mix| one(mix, runs)).collect()
+    mixes(runs).into_iter().map(|mix| one(mix, runs)).collect()
 }
 
 fn one(mix: Mix, runs: &Runs) -> Result<Measured, Error> {
     let all: u32 = (1 << mix.links.len()) - 1;
-    let found = runs.all(&asks(&mix, runs))?;
+    let mut found = runs.all(&asks(&mix, runs))?;
+    let watched = found.pop().expect("the last one asked for");
+    let over_all = all as usize - 1;
+    found[over_all] = found[over_all].clone().and(watched);
+    let recommendation = recommendation(&mix, &found[over_all][OURS][0]);
     let choice = |(set, control): (u32, &'static str)| {
         let connection = found[set as usize - 1][control][0].connection("mptcp");
         let mut by_link = [0.0; 4];
@@ -188,13 +240,22 @@ fn one(mix: Mix, runs: &Runs) -> Result<Measured, Error> {
         controls.iter().map(move |control| (set, *control))
     };
     let choices: Vec<Choice> = (1..=all).flat_map(of_set).map(choice).collect();
-    let over_all = |control: &str, advised: bool| {
-        goodput(&found[all as usize - 1 + usize::from(advised)][control][0])
+    let with_all =
+        |control: &str, advised: bool| goodput(&found[over_all + usize::from(advised)][control][0]);
+    let left_out = |link: &str| recommendation.without.as_deref() == Some(link);
+    let set = (0..mix.links.len()).filter(|at| !left_out(&mix.links[*at].name));
+    let set: u32 = set.map(|at| 1 << at).sum();
+    let control = match recommendation.control {
+        Control::Model => "bbr+xcorr",
+        _ if is_one(set) => "cubic",
+        _ => OURS,
     };
+    let recommended = choices.iter().find(|one| one.set == set && one.control == control);
     let mut one = Measured {
+        recommended: *recommended.expect("every set of links has its choices"),
+        recommendation,
+        all: std::array::from_fn(|at| with_all(CONTROLS[at / 2], at % 2 == 1)),
         choices,
-        all: std::array::from_fn(|at| over_all(CONTROLS[at / 2], at % 2 == 1)),
-        held_back: held_back(&mix, &found[all as usize - 1]["cubic"][0]),
         again: false,
         below: [false; 2],
         mix,
@@ -225,16 +286,18 @@ fn one(mix: Mix, runs: &Runs) -> Result<Measured, Error> {
 
 /// All that was measured, as CSV: a line for each mix, control and set of links.
 pub fn data(found: &[Measured]) -> String {
-    let mut text = "mix,links,control,advice,mbps\n".to_owned();
+    let mut text = "mix,links,control,advice,recommended,mbps\n".to_owned();
     for one in found {
+        let Choice { control: best, set: links, .. } = one.recommended;
         let mut line = |set: u32, control: &str, advice: bool, mbps: f64| {
             let used = one.mix.links.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0);
             let names: Vec<&str> = used.map(|(_, link)| link.name.as_str()).collect();
             let _ = writeln!(
                 text,
-                "{},{},{control},{advice},{}",
+                "{},{},{control},{advice},{},{}",
                 one.mix.number,
                 names.join(" "),
+                !advice && set == links && control == best,
                 narrows_stats::round(mbps)
             );
         };

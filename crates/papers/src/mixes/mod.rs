@@ -3,10 +3,11 @@
 mod design;
 mod measured;
 
+use narrows_advice::recommend::Control;
 use narrows_lab::Error;
 
 use crate::{Grid, Paper, Runs, Table};
-use design::{CLASSES, Class};
+use design::{CLASSES, Class, QUICK};
 use measured::{Measured, measured};
 
 /// The tables of docs/results/mixes.md.
@@ -103,14 +104,26 @@ fn controls(runs: &Runs) -> Result<Grid, Error> {
                 .concat(),
         );
     }
-    let shares = shares(&all, Measured::recommended).to_vec();
-    grid.row([vec!["the rule's choice, with advice".into()], shares, vec!["-".into()]].concat());
+    let mut recommended = |name: &str, some: &[&Measured]| {
+        let shares = shares(some, Measured::recommended).to_vec();
+        grid.row([vec![name.into()], shares, vec!["-".into()]].concat());
+    };
+    recommended("as recommended", &all);
+    let fresh: Vec<&Measured> = all.iter().copied().filter(|one| one.mix.number >= QUICK).collect();
+    if !fresh.is_empty() {
+        recommended(&format!("the same, without the first {QUICK}"), &fresh);
+    }
     let again = all.iter().filter(|one| one.again).count();
+    let regrets: Vec<f64> = all.iter().map(|one| 100.0 * (1.0 - one.recommended())).collect();
     grid.note = format!(
-        "{} mixes, of which {again} were run with {} more seeds; the rule chooses `bbr+xcorr` in {} %.",
+        "{} mixes, of which {again} were run with {} more seeds. Recommended, beside `gcubic+xcorr` over all links: \
+         `bbr+xcorr` in {} %, without a link in {} %; {:.1} ±{:.1} % behind hindsight on average.",
         all.len(),
         measured::AGAIN,
-        percent(&all, |one| one.held_back)
+        percent(&all, |one| one.recommendation.control == Control::Model),
+        percent(&all, |one| one.recommendation.without.is_some()),
+        narrows_stats::mean(&regrets),
+        narrows_stats::ci95(&regrets).unwrap_or(0.0),
     );
     grid.files.push(("mixes.csv".into(), measured::data(&found)));
     grid.files.extend(found.iter().map(|one| {

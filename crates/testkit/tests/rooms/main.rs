@@ -12,7 +12,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("net", &[]),
     ("stats", &[]),
     ("foreign", &[]),
-    ("advice", &[]),
+    ("advice", &["stats"]),
     ("report", &["foreign"]),
     // The figures of a page, which those who only write pages need not compile.
     ("plots", &["foreign", "report"]),

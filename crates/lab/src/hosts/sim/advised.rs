@@ -2,21 +2,28 @@
 
 use std::time::Duration;
 
-use narrows_advice::{Judge, Sample};
-use narrows_laws::State;
-use narrows_net::{Nanos, SECOND};
+use narrows_advice::{Judge, Sample, window};
+use narrows_laws::{Control, State};
+use narrows_net::{LinkConfig, Nanos, SECOND};
 use narrows_sim::{PathStats, Sim};
 use narrows_traffic::{ConnId, FlowId};
 
-use crate::scenario::{Flow, Scenario};
+use crate::scenario::{Flow, FlowPath, Scenario};
 
 /// Time between two looks, that of the command.
 const EVERY: Nanos = SECOND;
+
+/// Of IPv4, TCP with timestamps, and MPTCP's DSS, bytes ([`narrows_sim::PathConfig`]).
+const HEADERS: u32 = 76;
 
 /// A connection that follows advice.
 pub struct Advised {
     connection: ConnId,
     judge: Judge<usize>,
+    /// Is its law a model law?
+    model: bool,
+    /// Payload of a full segment on each path, bytes.
+    mss: Vec<u32>,
     /// Which paths are backups, also those of the scenario.
     backup: Vec<bool>,
     /// The path that became one by advice.
@@ -25,19 +32,30 @@ pub struct Advised {
 }
 
 impl Advised {
-    /// The connections of `scenario` that follow advice, by their `handles` in the simulator.
-    pub fn all(scenario: &Scenario, handles: &[FlowId]) -> Vec<Advised> {
-        let one = |(flow, handle): (&Flow, &FlowId)| match *handle {
+    /// The connections of `scenario` that follow advice, by their `handles` in the simulator and the controls of all
+    /// flows.
+    pub fn all(
+        scenario: &Scenario,
+        handles: &[FlowId],
+        controls: &[Option<Control>],
+    ) -> Vec<Advised> {
+        let mss = |path: &FlowPath| {
+            let mtus = path.links.iter().map(|&link| scenario.links[link].config.mtu);
+            mtus.min().unwrap_or(LinkConfig::default().mtu) - HEADERS
+        };
+        let one = |((flow, handle), control): ((&Flow, &FlowId), &Option<Control>)| match *handle {
             FlowId::Connection(connection) if flow.advice => Some(Advised {
                 connection,
                 judge: Judge::default(),
+                model: control.is_some_and(|control| control.law.is_model()),
+                mss: flow.paths.iter().map(mss).collect(),
                 backup: flow.paths.iter().map(|path| path.backup).collect(),
                 parked: None,
                 next: EVERY,
             }),
             _ => None,
         };
-        scenario.flows.iter().zip(handles).filter_map(one).collect()
+        scenario.flows.iter().zip(handles).zip(controls).filter_map(one).collect()
     }
 
     /// Looks once a second, and does what is advised.
@@ -56,6 +74,7 @@ impl Advised {
             received: 0,
             busy_us: path.busy / 1000,
             srtt_us: (path.srtt / 1000) as u32,
+            window: window(path.cwnd, self.mss[subflow], self.model),
             backup: self.backup[subflow],
         };
         let samples: Vec<_> = established.map(sample).collect();

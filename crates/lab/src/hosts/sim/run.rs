@@ -42,7 +42,7 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     }
     // What is captured waits in memory until its slice ends.
     let slice = (slice(scenario) / if capture.is_some() { 16 } else { 1 }).max(1);
-    let advised = Advised::all(scenario, &handles);
+    let advised = Advised::all(scenario, &handles, &controls);
     let mut run = Running { scenario, sim, links, handles, paths, advised, capture };
     let recorder = play(&mut run, scenario, series, live, slice, stop)?;
     if let Some(capture) = &mut run.capture {
