@@ -59,11 +59,11 @@ fn average(
                 w.iter().fold(0.0, |a, b| f64::max(a, *b)) / total / rounds as f64;
             mean.squares += w.iter().map(|w| w * w).sum::<f64>() / rounds as f64;
         }
-        for path in 0..n {
+        for (path, p) in p.iter().enumerate() {
             let packets = w[path] as u64;
             let lost = next[path] < packets;
             w[path] = round(path, packets.min(next[path]) as u32, lost);
-            next[path] = if lost { gap(&mut random, p[path]) } else { next[path] - packets };
+            next[path] = if lost { gap(&mut random, *p) } else { next[path] - packets };
         }
     }
     mean
@@ -80,8 +80,8 @@ fn losing(control: Control, p: &[f64], rounds: usize, seed: u64) -> Mean {
     for path in 0..n {
         host.report(path, EventKind::Joined);
     }
-    for path in 0..n {
-        host.avoiding_at(path, (libm::sqrt(2.0 / p[path]) / n as f64) as u32);
+    for (path, p) in p.iter().enumerate() {
+        host.avoiding_at(path, (libm::sqrt(2.0 / p) / n as f64) as u32);
     }
     average(p, rounds, seed, |path, packets, lost| {
         host.now_us += 20_000 / n as u64;

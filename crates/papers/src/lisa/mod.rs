@@ -480,9 +480,8 @@ fn phone_scheduler(runs: &Runs) -> Result<Grid, Error> {
         let mut row = vec![size.to_string()];
         for place in Place::ALL {
             for column in of_era(Era::Today) {
-                let of = |of: Figure| {
-                    place.network().set([MIN_RTT]).file(size).pair(runs, column, of)
-                };
+                let of =
+                    |of: Figure| place.network().set([MIN_RTT]).file(size).pair(runs, column, of);
                 let (time, share) = (of(done)?, of(phone::share_of_3g)?);
                 row.push(format!(
                     "{}; {} points",
