@@ -18,14 +18,15 @@
 //! ```
 //!
 //! A window is what a law takes for room; that of a model law is twice that ([`window`]). Linux's own counts of
-//! such waits do not tell: up to 6.18 `tcpi_rwnd_limited` stays 0 on MPTCP subflows, whose window is the
-//! connection's, and `tcpi_sndbuf_limited` counts on the slow one as on the others.
+//! such waits do not tell. On 6.18, 40 Mbit/s beside 2 with a receive buffer of 400 kB, `tcpi_rwnd_limited` is 0
+//! on both subflows, as the window is the connection's, and `tcpi_sndbuf_limited` an eighth of the busy time on
+//! the fast one and a third on the slow one, where nothing waits.
 //!
 //! In `LOOKS` looks in a row X < `GAIN` E, of the path with the longest D, which was busy all the time, and none of
 //! the others delivered `BUSY` of what it could: then it is to be tried without it, as long as that goes on. While a
-//! path delivers nothing, all wait for that one, and none is suspected. E is too much where others share
-//! a bottleneck, or where a window is larger than what the link can carry, so the trial decides: `SETTLE` looks after it became a
-//! backup `LOOKS` must deliver 1 / `GAIN` times what was delivered before, or the path is regular again,
+//! path delivers nothing, all wait for that one, and none is suspected. E is too much where others share a
+//! bottleneck, or where a window is larger than what the link can carry, so the trial decides: `SETTLE` looks after
+//! it became a backup `LOOKS` must deliver 1 / `GAIN` times what was delivered before, or the path is regular again,
 //! for a minute, and twice as long each time that it was wrong in a row, up to 16. One that was right to park
 //! is tried again after a minute, and after twice as long each time that it did not pay, up to 16.
 //!

@@ -4,7 +4,7 @@
 //! an interval of 95 % leaves one side.
 //!
 //! 1. **A link** is to be left out if more would be delivered without it. In a look in which it holds up the others
-//!    ([`crate::look`]: they have room, and could deliver 1 / `GAIN` times as much), what they could deliver counts,
+//!    ([the crate](crate): they have room, and could deliver 1 / `GAIN` times as much), what they could deliver counts,
 //!    less what all delivered; in every other look what the link itself delivered is lost. The mean over the watch must
 //!    be above 0 by the low end of its interval. What others could deliver is a bound, as a window does not show what
 //!    the link can carry; `narrows kernel advise` tries it, and undoes what gains nothing. One link at a time: what the

@@ -125,7 +125,8 @@ fn is_one(set: u32) -> bool {
     set.count_ones() == 1
 }
 
-/// The first mixes, as many as the form has or as there are to be seeds; of the least form one that has two links.
+/// The first mixes: as many as the form has, or as `--seeds` asks for, as each has one; of the least form one that has
+/// two links.
 fn mixes(runs: &Runs) -> Vec<Mix> {
     if runs.form() == Form::Least {
         return (0..COUNT).map(Mix::new).find(|mix| mix.links.len() == 2).into_iter().collect();
