@@ -11,11 +11,12 @@
 //! first. What a killed command left incomplete the next one cleans up. Others may add pins for
 //! loaded controls to the folder: they stay as long as the control.
 
+use crate::bpffs::{self, Problem};
 use crate::control::Loaded;
 use crate::object;
 use crate::register::{Kernel, available_controls, is_ours};
 use crate::state::{self, BPFFS, SHARED};
-use crate::{Error, Settings, Signal, Undo, bpffs};
+use crate::{Error, Settings, Signal, Undo};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
@@ -112,7 +113,9 @@ impl Pins {
     pub fn open(renew: impl Fn(&str) -> Result<(), Error> + 'static) -> Result<Pins, Error> {
         let kernel = Kernel::probe()?;
         let root = Path::new(BPFFS);
-        if let Some(problem) = bpffs::problem() {
+        // What others could do before a control is loaded is no reason to keep one loaded.
+        let problem = bpffs::problem().filter(|problem| *problem != Problem::Unprivileged);
+        if let Some(problem) = problem {
             return Err(Error::input(BPFFS, problem.to_string()));
         }
         let about = Path::new(FOLDER).symlink_metadata();
@@ -139,6 +142,9 @@ impl Pins {
         settings: &Settings,
         interrupted: impl Fn() -> bool,
     ) -> Result<Vec<(String, Change)>, Error> {
+        if let Some(problem @ Problem::Unprivileged) = bpffs::problem() {
+            return Err(Error::input("load", problem.to_string()));
+        }
         let check = || if interrupted() { Err(Error::Interrupted) } else { Ok(()) };
         let available = available_controls()?;
         let held = loaded()?;

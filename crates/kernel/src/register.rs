@@ -89,12 +89,14 @@ impl Kernel {
     /// # Errors
     /// The kernel does not tell. It may be registered then, and its pin must stay.
     pub(crate) fn pinned(self, path: &Path) -> Result<Option<Pinned>, Error> {
-        if !path.exists() {
-            return Ok(None);
-        }
         let failed = || Error::bpf(path.display().to_string(), "read");
+        // Others that unload may remove it meanwhile.
+        let gone = |error: &libbpf_rs::Error| error.kind() == libbpf_rs::ErrorKind::NotFound;
         if self.links {
-            let link = Link::open(path).map_err(failed())?;
+            let link = match Link::open(path) {
+                Err(error) if gone(&error) => return Ok(None),
+                link => link.map_err(failed())?,
+            };
             let LinkTypeInfo::StructOps(info) = link.info().map_err(failed())?.info else {
                 let message = "cannot read a registration: is no link of a congestion control";
                 return Err(Error::input(path.display().to_string(), message));
@@ -102,7 +104,10 @@ impl Kernel {
             // A link that lost its map has been detached.
             return Ok((info.map_id != 0).then_some(Pinned::Link(link)));
         }
-        let map = MapHandle::from_pinned_path(path).map_err(failed())?;
+        let map = match MapHandle::from_pinned_path(path) {
+            Err(error) if gone(&error) => return Ok(None),
+            map => map.map_err(failed())?,
+        };
         // struct bpf_struct_ops_value: refcnt, then state, which is 1 while registered.
         let value = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(failed())?;
         let state =

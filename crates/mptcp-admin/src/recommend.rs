@@ -11,6 +11,7 @@ use narrows_advice::recommend::{self, Control, Kind, LEAST, Look, Observer, Reco
 use narrows_advice::{Sample, window};
 use narrows_foreign::Foreign;
 use narrows_kernel::Error;
+use narrows_laws::catalogue::control_of_kernel_name;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 use std::time::Instant;
@@ -32,7 +33,7 @@ struct Place {
     observer: Observer<u64, Foreign>,
     /// Bytes acknowledged while watched, by socket, and by control.
     acked: BTreeMap<u64, u64>,
-    controls: BTreeMap<String, u64>,
+    controls: BTreeMap<(Kind, String), u64>,
     connections: BTreeSet<u32>,
 }
 
@@ -58,7 +59,7 @@ pub struct Recommended {
     pub connections: usize,
     /// Seconds in which something was delivered.
     pub seconds: u32,
-    /// The control that most was sent under, by its name in the kernel.
+    /// The control that most was sent under, of the kind (uncoupled, coupled, model) that most was sent under.
     pub control: String,
     /// Is it known what to recommend? It takes ten seconds in which something is delivered.
     pub known: bool,
@@ -66,7 +67,7 @@ pub struct Recommended {
     pub recommended: Option<&'static str>,
     /// The link to leave out; null: none.
     pub without: Option<Foreign>,
-    /// It in two sentences.
+    /// The recommendation and its reason, in two sentences.
     pub sentence: String,
     /// Payload that the peers acknowledged, Mbit/s.
     pub mbit_per_s: [f64; 3],
@@ -131,7 +132,7 @@ impl Recommender {
             place.connections.insert(token);
             let before = place.acked.insert(path.cookie, look.sample.acked);
             let grown = before.map_or(0, |before| look.sample.acked.saturating_sub(before));
-            *place.controls.entry(path.control.clone()).or_default() += grown;
+            *place.controls.entry((look.kind, path.control.clone())).or_default() += grown;
             looks.entry(netns).or_default().push(look);
         }
         for (netns, place) in &mut self.places {
@@ -195,15 +196,27 @@ fn look(token: u32, path: &Path) -> Option<Look<u64, Foreign>> {
         kind,
         sent: info.data_segs_out.into(),
         retransmitted: info.total_retrans.into(),
-        min_rtt_us: info.min_rtt,
+        // Linux begins with the largest number.
+        min_rtt_us: if info.min_rtt == u32::MAX { 0 } else { info.min_rtt },
     })
 }
 
 impl Place {
+    /// As users write it.
+    fn control(&self) -> String {
+        let mut kinds = BTreeMap::<Kind, u64>::new();
+        for ((kind, _), bytes) in &self.controls {
+            *kinds.entry(*kind).or_default() += bytes;
+        }
+        let mostly = kinds.iter().max_by_key(|(_, bytes)| **bytes).map(|(kind, _)| *kind);
+        let of = self.controls.iter().filter(|((kind, _), _)| Some(*kind) == mostly);
+        let name = of.max_by_key(|(_, bytes)| **bytes).map_or("", |((_, name), _)| name);
+        control_of_kernel_name(name).map_or_else(|| name.to_owned(), |control| control.to_string())
+    }
+
     fn recommended(&self, shared: Vec<Vec<Foreign>>) -> Recommended {
         let found = self.observer.recommend(&shared);
-        let most = self.controls.iter().max_by_key(|(_, bytes)| **bytes);
-        let control = most.map_or("", |(control, _)| control).to_owned();
+        let control = self.control();
         let mbit = |of: [f64; 3]| of.map(|rate| rate * 8e-6);
         let link = |link: &recommend::Link<Foreign>| {
             let seen = link.seen;
@@ -259,16 +272,17 @@ impl Recommended {
             let [low, gain, high] = link.gain_mbit_per_s;
             what.push(format!("leave out {}", link.link));
             why.push(format!(
-                "the others waited for {} {}, and could send {gain:.1} Mbit/s ({low:.1} to {high:.1}) more without it at \
-                 most: `narrows kernel advise` tries that, and undoes it where nothing is gained",
+                "the others waited for {} {}, and could send up to {gain:.1} Mbit/s ({low:.1} to {high:.1}) more without \
+                 it, if programs have that to send: make it a backup, by hand or, where this lasts, by `narrows kernel \
+                 advise`, which undoes what gains nothing",
                 link.link,
                 percent(link.held_up, "of the time"),
             ));
         }
         if let Some(link) = found.held_back.as_ref().and_then(of) {
             why.push(format!(
-                "losses hold {} back on {}, {} although its round-trip time is {:.2} of its smallest, so that no queue \
-                 makes them",
+                "losses hold {} back on {}, {} while its mean round-trip time is {:.2} times the minimum, so they are no \
+                 queue's",
                 self.control,
                 link.link,
                 percent(link.lost.unwrap_or_default(), "of its packets"),
@@ -289,8 +303,8 @@ impl Recommended {
         }
         if what.is_empty() {
             return format!(
-                "No change: {} over all links delivers {now}. By what was seen it is not sure that another control, or \
-                 fewer links, would deliver more.",
+                "No change: {} over all links delivers {now}. Nothing seen shows that another control, or fewer links, \
+                 would deliver more.",
                 self.control
             );
         }
@@ -378,7 +392,7 @@ mod tests {
             name: "blue".into(),
             observer,
             acked: BTreeMap::new(),
-            controls: BTreeMap::from([(control.to_owned(), 1)]),
+            controls: BTreeMap::from([((kind, control.to_owned()), 1)]),
             connections: BTreeSet::from([7]),
         }
     }
@@ -395,8 +409,8 @@ mod tests {
         let full = [(40, 80, 400, 20), (2, 500, 125, 1)];
         assert_eq!(
             said(&place("cubic", Kind::Uncoupled, full), Vec::new()),
-            "No change: cubic over all links delivers 42.0 Mbit/s (42.0 to 42.0). By what was seen it is not sure that \
-             another control, or fewer links, would deliver more."
+            "No change: cubic over all links delivers 42.0 Mbit/s (42.0 to 42.0). Nothing seen shows that another \
+             control, or fewer links, would deliver more."
         );
         let met = || vec![vec!["eth0".into(), "e\u{1b}[2J".into()]];
         let shared = said(&place("reno", Kind::Uncoupled, full), met());
@@ -409,7 +423,18 @@ mod tests {
             "{shared}"
         );
         let coupled = said(&place("nr_gcub_xc", Kind::Coupled, full), met());
-        assert!(coupled.starts_with("No change: nr_gcub_xc"), "{coupled}");
+        assert!(coupled.starts_with("No change: gcubic+xcorr"), "{coupled}");
+    }
+
+    #[test]
+    fn the_control_that_is_named_is_of_the_kind_that_the_rule_goes_by() {
+        let mut place = place("cubic", Kind::Uncoupled, [(40, 80, 400, 20), (2, 500, 125, 1)]);
+        place.controls = BTreeMap::from([
+            ((Kind::Model, "bbr".to_owned()), 40),
+            ((Kind::Uncoupled, "cubic".to_owned()), 35),
+            ((Kind::Uncoupled, "reno".to_owned()), 25),
+        ]);
+        assert_eq!(place.control(), "cubic");
     }
 
     #[test]
@@ -417,14 +442,14 @@ mod tests {
         let lossy = place("cubic", Kind::Uncoupled, [(40, 80, 400, 20), (20, 42, 105, 5)]);
         let line = said(&lossy, Vec::new());
         // 5 of 1,785 packets a second.
-        let why = "losses hold cubic back on e\\u001b[2J, 0.28 % of its packets (0.24 to 0.33) although its round-trip time \
-                   is 1.05 of its smallest, so that no queue makes them.";
+        let why = "losses hold cubic back on e\\u001b[2J, 0.28 % of its packets (0.24 to 0.33) while its mean round-trip \
+                   time is 1.05 times the minimum, so they are no queue's.";
         assert!(line.starts_with("Recommended: bbr+xcorr instead of cubic; now 60.0"), "{line}");
         assert!(line.ends_with(why), "{line}");
         let slow = place("cubic", Kind::Uncoupled, [(20, 40, 400, 0), (2, 90, 22, 3)]);
         let line = said(&slow, Vec::new());
         assert!(line.starts_with("Recommended: leave out e\\u001b[2J; now 22.0"), "{line}");
-        let why = "the others waited for e\\u001b[2J 100 % of the time (89 to 100), and could send 58.0 Mbit/s";
+        let why = "the others waited for e\\u001b[2J 100 % of the time (89 to 100), and could send up to 58.0 Mbit/s";
         assert!(line.contains(why), "{line}");
         let found = slow.recommended(Vec::new());
         assert_eq!(

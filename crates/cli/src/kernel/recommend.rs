@@ -21,9 +21,10 @@ pub fn recommend(args: &RecommendArgs) -> Result<(), Error> {
     let stop = stop::on_signal()?;
     let end = Instant::now() + Duration::from_secs(args.seconds);
     let mut going_on = true;
+    let mut tick = Instant::now();
     while going_on {
         recommender.look()?;
-        let tick = Instant::now();
+        tick = Instant::now();
         for reading in 1..=READINGS {
             let until = end.min(tick + TICK * reading / READINGS);
             going_on = wait(until, &stop) && until < end;
@@ -32,6 +33,10 @@ pub fn recommend(args: &RecommendArgs) -> Result<(), Error> {
                 break;
             }
         }
+    }
+    // The last second counts, too, and less than half of one tells nothing.
+    if tick.elapsed() >= TICK / 2 {
+        recommender.look()?;
     }
     let report = recommender.report();
     if args.json {

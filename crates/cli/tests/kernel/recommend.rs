@@ -91,12 +91,12 @@ fn what_is_recommended_fits_what_is_wrong_with_a_network() {
     assert_eq!(found("nr-slow-client"), (Value::Null, "v2".into()));
     assert_eq!(found("-sender"), ("bbr+xcorr".into(), Value::Null));
 
+    let said = host.does(&["recommend", "--for", "2", "--port", "9"]);
+    assert_eq!(said, "no MPTCP connection of two subflows delivered anything\n");
     lossy.end(&host, "-TERM");
     drop(traffic);
     unloaded(&host, programs);
     assert_eq!(host.state(), before, "no control was changed");
-    let said = host.does(&["recommend", "--for", "0", "--port", "5001"]);
-    assert_eq!(said, "no MPTCP connection of two subflows delivered anything\n");
     for (args, expected) in [
         (["--netns", "nr-not-there"], "--netns: no network namespace /run/netns/nr-not-there"),
         (["--cgroup", "/tmp"], "--cgroup /tmp: expected a folder of the cgroup2 file system"),
