@@ -67,6 +67,10 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
             format!("none of these stops before all seeds; expected {paper}/{table} among them");
         return Err(Error::input("--adaptive", message));
     }
+    if args.adaptive && args.seeds.is_some_and(|seeds| seeds < 10) {
+        let message = "with --adaptive 10 at least, as nothing is settled before five";
+        return Err(Error::input("--seeds", message));
+    }
     let host = hosts(std::slice::from_ref(&args.on))?[0];
     if host.id() != HostId::SIM && args.docs.is_some() {
         let message = "pages have the simulator's tables; expected no --docs with it";
@@ -135,12 +139,6 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     progress.end();
     let tables: Vec<_> =
         shown_tables.iter().zip(&made).map(|((of, table), one)| (*of, *table, &one.grid)).collect();
-    if let Some(file) = file {
-        let facts = facts(args, &provenance);
-        file.write(&page_of(&tables, provenance.command_line(), facts))?;
-    }
-    let said = written(None, plots, &plots_of(&tables))?;
-    let (count, all) = (chosen.len() - made.len(), chosen.len());
     if made.is_empty() {
         let why = left_out.lines().next().unwrap_or_default().trim();
         return Err(Error::input(
@@ -148,6 +146,12 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
             format!("none can run there; {why}"),
         ));
     }
+    if let Some(file) = file {
+        let facts = facts(args, &provenance);
+        file.write(&page_of(&tables, provenance.command_line(), facts))?;
+    }
+    let said = written(None, plots, &plots_of(&tables))?;
+    let (count, all) = (chosen.len() - made.len(), chosen.len());
     if count > 0 {
         let head = format!("Left out, as {} cannot run them ({count} of {all}):\n", host.id());
         left_out = head + &left_out;

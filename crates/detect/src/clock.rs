@@ -88,6 +88,10 @@ impl Clock {
             self.origin = Some(Origin { gap: gap.number, time, total, tick });
         }
         let Origin { time: from, total, tick, .. } = self.origin?;
+        // Half of 32 bits, after which a stamp may be of another turn.
+        if time.saturating_sub(from) / tick >= 1 << 31 {
+            return None;
+        }
         let ticks = self.stamps.clone().ticks(stamp) - total;
         Some(time.saturating_sub(from).saturating_sub(ticks.saturating_mul(tick)))
     }

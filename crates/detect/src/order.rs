@@ -12,6 +12,9 @@ const BACK: i64 = 1_000_000_000;
 /// After so long without any packet the clock may have been set ahead, nanoseconds.
 const GAP: i64 = 2_000_000_000;
 
+/// Clocks that differ by less than one in so many are taken for equal, as in [`crate::clock`].
+const UNLIKE: i64 = 50;
+
 /// Parts that are read at the same time, with a buffer each.
 const PARTS: usize = 16;
 
@@ -95,16 +98,14 @@ impl Order {
         let ahead: Vec<&Step> = self.steps.iter().filter(|step| step.back < 0).collect();
         let ahead = ahead.first().map(|first| {
             let most = ahead.iter().map(|step| -step.back).max().unwrap_or_default();
+            let (by, number) = (most as f64 / 1e9, first.number);
             let times = match ahead.len() {
-                1 => String::new(),
-                count => format!("{count} times, first "),
+                1 => format!("by {by:.3} s at packet {number}"),
+                count => format!("{count} times, first at packet {number}, by {by:.3} s at most"),
             };
             format!(
-                "times go ahead {times}by {}{:.3} s at packet {}, and no sender's timestamps do: the clock was set, \
-                 and is taken to have gone on",
-                if times.is_empty() { "" } else { "at most " },
-                most as f64 / 1e9,
-                first.number,
+                "times go ahead {times}, and no sender's timestamps do: the clock was set, and is taken to have \
+                 gone on"
             )
         });
         let note = |goes_on: bool, what: &str| {
@@ -140,12 +141,15 @@ struct Silence {
     /// By how much at least the time was ahead of the senders' clocks ever after, nanoseconds. What a link held
     /// for a time is late at first, and not later.
     ahead: Option<i64>,
+    /// The clock was set back since: nothing more is told of this one.
+    over: bool,
 }
 
 impl Silence {
     /// What the clock was set ahead by, if it was.
     fn step(&self) -> Option<Step> {
-        let ahead = self.ahead.filter(|&ahead| ahead >= BACK)?;
+        // Clocks are not quite as fast as each other.
+        let ahead = self.ahead.filter(|&ahead| ahead >= BACK + self.length / UNLIKE)?;
         // Of a queue that changed meanwhile nothing is known: then no time passed at all.
         let by = if self.length - ahead < BACK { self.length } else { ahead };
         Some(Step { number: self.gap.number, back: -by, goes_on: SURE })
@@ -171,7 +175,7 @@ impl Course {
             // Of a gap whose senders' clocks went on nothing is kept.
             self.gaps.truncate(self.gaps.partition_point(|before| before.step().is_some()));
             let gap = Gap { number, from: newest };
-            self.gaps.push(Silence { gap, length: -back, ahead: None });
+            self.gaps.push(Silence { gap, length: -back, ahead: None, over: false });
         }
         if back < BACK {
             self.newest = Some(newest.max(time));
@@ -180,12 +184,13 @@ impl Course {
         } else {
             self.newest = Some(time);
             self.order.steps.push(Step { number, back, goes_on: 0 });
+            self.gaps.iter_mut().for_each(|silence| silence.over = true);
         }
     }
 
     /// The last time without packets.
     pub fn gap(&self) -> Option<Gap> {
-        self.gaps.last().map(|silence| silence.gap)
+        self.gaps.last().filter(|silence| !silence.over).map(|silence| silence.gap)
     }
 
     /// By how much the time is ahead of a sender's clock since [`Course::gap`].

@@ -98,11 +98,38 @@ fn a_clock_that_was_set_ahead_goes_on() {
         // Once more, later.
         records[6000..].iter_mut().for_each(|record| record.0 += step * MS);
         let source = open(file(101, &records));
-        assert!(
-            source.recording().notes[0].starts_with("times go ahead 2 times, first by at most")
-        );
+        let note = &source.recording().notes[0];
+        assert!(note.starts_with("times go ahead 2 times, first at packet 4001, by "), "{note}");
         assert_eq!(observations(&source).len(), unset.len());
+        // And set right again.
+        records[6000..].iter_mut().for_each(|record| record.0 -= 2 * step * MS);
+        let source = open(file(101, &records));
+        assert_eq!(source.recording().notes.len(), 2, "{:?}", source.recording().notes);
+        let seen = observations(&source);
+        assert!(seen.iter().zip(&unset).map(off).max() < Some(12_000));
     }
+}
+
+/// Stamps of 1 us turn over after 71 minutes, and of half of that nothing is known.
+#[test]
+fn a_pause_in_which_stamps_turn_over_is_no_step_and_nor_is_one_of_clocks_that_differ() {
+    let paused = |pause: i64, per_second: i64| {
+        let mut packets = flow(1);
+        for packet in &mut packets {
+            let late = if packet.time > 6_000 * MS { pause } else { 0 };
+            packet.time += late;
+            if let Some((stamp, _)) = &mut packet.stamps {
+                let sent = i64::from(*stamp) * MS + late - late / 1_000_000 * 30;
+                *stamp = (i128::from(sent) * i128::from(per_second) / 1_000_000_000) as u32;
+            }
+        }
+        open(file(101, &records(&packets))).recording().notes.clone()
+    };
+    for minutes in [40, 80] {
+        assert_eq!(paused(minutes * 60_000 * MS, 1_000_000), [""; 0], "{minutes} minutes");
+    }
+    // 30 ppm of ten hours are more than a second.
+    assert_eq!(paused(36_000_000 * MS, 1_000), [""; 0]);
 }
 
 #[test]

@@ -97,9 +97,11 @@ impl Grid {
     /// The same on another host, with a note on what it lacks there.
     pub(crate) fn on(mut self, host: HostId, Used { runs, unfit }: Used) -> Grid {
         let mut notes = vec![self.note];
-        let lacks = |cell: &Cell| cell.text().split(' ').any(|word| word == "-");
+        let lacks = |cell: &Cell| {
+            cell.text().split(' ').any(|word| word.trim_end_matches([',', ';']) == "-")
+        };
         if self.rows.iter().flatten().any(lacks) {
-            notes.push(format!("-: there is no such figure on {host}."));
+            notes.push(format!("-: no figure, of some on {host} alone."));
         }
         if unfit > 0 {
             notes.push(format!("In {unfit} of {runs} runs the machine was too slow for {host}."));

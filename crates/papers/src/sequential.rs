@@ -1,7 +1,7 @@
 //! Claims that stop at fewer seeds once they are settled.
 //!
 //! A claim is judged after a quarter and after half of its seeds, in their order, and then with all. Before the end its
-//! intervals are at 99.9 %, at the end at 95.2 % (the rule of Haybittle, British Journal of Radiology 44, 1971, and of Peto et
+//! intervals are at 99.9 % (and equal values settle nothing), at the end at 95.2 % (the rule of Haybittle, British Journal of Radiology 44, 1971, and of Peto et
 //! al., British Journal of Cancer 34, 1976, with what the looks before cost taken off the last): that one of them misses the
 //! truth is at most 0.1 + 0.1 + 4.8 = 5 % likely, as of one look at 95 %, whatever the looks have in common.
 //!
@@ -12,13 +12,12 @@
 use narrows_lab::Error;
 
 use crate::Verdict;
-use crate::figures::at;
+use crate::figures::{EARLY, at};
 
 /// The table whose claims can stop before all seeds: of this paper, this name.
 pub const ADAPTIVE: (&str, &str) = ("sbd", "claims");
 
-/// Confidence of intervals before the last look, and at it.
-const BEFORE: f64 = 0.999;
+/// Confidence of intervals at the last look.
 const LAST: f64 = 0.952;
 
 /// Seeds at a look: Student's t of fewer settles nothing.
@@ -39,7 +38,7 @@ pub fn settled<T>(
     verdicts: impl Fn(&T) -> Vec<Verdict>,
 ) -> Result<(T, u64), Error> {
     for seeds in looks(all).filter(|seeds| *seeds < all) {
-        let found = at(BEFORE, || make(seeds))?;
+        let found = at(EARLY, || make(seeds))?;
         let judged = verdicts(&found);
         let open = judged.is_empty() || judged.contains(&Verdict::CannotBeTold);
         if !open && judged == verdicts(&at(0.0, || make(seeds))?) {
@@ -108,6 +107,19 @@ mod tests {
         let level = |found| about(found, 0.5, 0.5, Side::More);
         let found = decided(&judged(0.0, level, by_rule).0);
         assert!(found < 0.059, "at the edge of a range: {found}");
+    }
+
+    #[test]
+    fn a_share_that_is_1_in_the_first_runs_settles_nothing() {
+        let mut few = vec![1.0; 20];
+        few[12] = 0.2;
+        let of = |values: Vec<f64>| {
+            let make =
+                |n: u64| Ok(about(Interval::of(&values[..n as usize]), 0.97, 0.05, Side::More));
+            settled(20, make, |one| vec![*one]).unwrap()
+        };
+        assert_eq!(of(few).1, 20);
+        assert_eq!(of(vec![1.0; 20]), (Verdict::Reproduced, 20));
     }
 
     #[test]

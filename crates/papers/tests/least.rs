@@ -129,7 +129,7 @@ fn tables_are_made_on_another_host_but_for_those_that_it_cannot_run() {
         };
         assert_eq!((&there.heads, there.rows.len()), (&here.heads, here.rows.len()));
         assert_ne!(there.rows, here.rows, "{table} is of the host that was asked for");
-        let lacks = there.note.contains("-: there is no such figure on quic.");
+        let lacks = there.note.contains("-: no figure, of some on quic alone.");
         assert_eq!(
             lacks,
             paper == "lisa",
@@ -168,5 +168,5 @@ fn a_table_is_made_on_the_kernel() {
         panic!("the kernel has OLIA")
     };
     assert_eq!(grid.rows[0][0].text(), "kernel");
-    assert!(grid.note.contains("-: there is no such figure on kernel."), "{}", grid.note);
+    assert!(grid.note.contains("-: no figure, of some on kernel alone."), "{}", grid.note);
 }
