@@ -129,7 +129,10 @@ fn suggested(words: &[&str]) -> Vec<String> {
         count - 1,
         count - 2,
     );
-    let output = Command::new("bash").arg("-c").arg(ask).output().unwrap();
+    // Longer than an argument may be.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    fs::write(file.path(), ask).unwrap();
+    let output = Command::new("bash").arg(file.path()).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     text.lines().map(String::from).collect()
 }
