@@ -89,8 +89,12 @@ impl Kernel {
     /// # Errors
     /// The kernel does not tell. It may be registered then, and its pin must stay.
     pub(crate) fn pinned(self, path: &Path) -> Result<Option<Pinned>, Error> {
+        // libbpf complains of what is missing.
+        if !path.exists() {
+            return Ok(None);
+        }
         let failed = || Error::bpf(path.display().to_string(), "read");
-        // Others that unload may remove it meanwhile.
+        // Others that unload may remove it now.
         let gone = |error: &libbpf_rs::Error| error.kind() == libbpf_rs::ErrorKind::NotFound;
         if self.links {
             let link = match Link::open(path) {
