@@ -187,9 +187,9 @@ pub struct StatusArgs {
     pub top: Option<usize>,
 }
 
-/// Options of `watch`.
+/// Which connections are watched.
 #[derive(Debug, clap::Args)]
-pub struct WatchArgs {
+pub struct ScopeArgs {
     /// The sockets of a cgroup (version 2), and of those below it, by its folder
     #[arg(long, value_name = "PATH")]
     pub cgroup: Option<PathBuf>,
@@ -199,6 +199,13 @@ pub struct WatchArgs {
     /// Connections with this port on either side; several: --port 80,443
     #[arg(long, value_name = "PORT", value_delimiter = ',', value_parser = port)]
     pub port: Vec<u16>,
+}
+
+/// Options of `watch`.
+#[derive(Debug, clap::Args)]
+pub struct WatchArgs {
+    #[command(flatten)]
+    pub scope: ScopeArgs,
     /// Instead of MPTCP the N plain TCP flows that send most
     #[arg(long, value_name = "N", value_parser = flows)]
     pub tcp: Option<usize>,
@@ -224,15 +231,8 @@ fn flows(text: &str) -> Result<usize, String> {
 /// Options of `recommend`.
 #[derive(Debug, clap::Args)]
 pub struct RecommendArgs {
-    /// The sockets of a cgroup (version 2), and of those below it, by its folder
-    #[arg(long, value_name = "PATH")]
-    pub cgroup: Option<PathBuf>,
-    /// Only this network namespace (name in /run/netns)
-    #[arg(long, value_name = "NAME")]
-    pub netns: Option<String>,
-    /// Connections with this port on either side; several: --port 80,443
-    #[arg(long, value_name = "PORT", value_delimiter = ',', value_parser = port)]
-    pub port: Vec<u16>,
+    #[command(flatten)]
+    pub scope: ScopeArgs,
     /// Print one JSON object (docs/guide/watch.md)
     #[arg(long)]
     pub json: bool,

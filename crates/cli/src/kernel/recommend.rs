@@ -3,21 +3,16 @@
 use std::time::{Duration, Instant};
 
 use narrows_mptcp_admin::recommend::Recommender;
-use narrows_mptcp_admin::watch::Scope;
-use narrows_netns::Namespace;
 
 use super::wait;
-use super::watch::{READINGS, TICK};
+use super::watch::{READINGS, TICK, scope};
 use crate::args::kernel::RecommendArgs;
 use crate::error::Error;
 use crate::{print, stop};
 
 /// Watches until the end of --for or Ctrl-C, and says what follows.
 pub fn recommend(args: &RecommendArgs) -> Result<(), Error> {
-    let netns = args.netns.as_deref().map(Namespace::named).transpose();
-    let netns = netns.map_err(|error| Error::input("--netns", error))?;
-    let scope = Scope { netns, cgroup: args.cgroup.clone(), ports: args.port.clone(), tcp: None };
-    let mut recommender = Recommender::start(scope)?;
+    let mut recommender = Recommender::start(scope(&args.scope, None)?)?;
     let stop = stop::on_signal()?;
     let end = Instant::now() + Duration::from_secs(args.seconds);
     let mut going_on = true;

@@ -6,7 +6,7 @@ use narrows_mptcp_admin::watch::{Scope, Watch};
 use narrows_netns::Namespace;
 
 use super::wait;
-use crate::args::kernel::WatchArgs;
+use crate::args::kernel::{ScopeArgs, WatchArgs};
 use crate::error::Error;
 use crate::terminal::print_while_read;
 use crate::{print, stop};
@@ -16,13 +16,16 @@ pub(super) const TICK: Duration = Duration::from_secs(1);
 /// Readings of samples in that time.
 pub(super) const READINGS: u32 = 10;
 
-/// Finds which paths meet in one bottleneck until Ctrl-C or the end of --for, and changes nothing.
-pub fn watch(args: &WatchArgs) -> Result<(), Error> {
+/// Connections of MPTCP, or so many flows of plain TCP.
+pub fn scope(args: &ScopeArgs, tcp: Option<usize>) -> Result<Scope, Error> {
     let netns = args.netns.as_deref().map(Namespace::named).transpose();
     let netns = netns.map_err(|error| Error::input("--netns", error))?;
-    let tcp = args.tcp;
-    let scope = Scope { netns, cgroup: args.cgroup.clone(), ports: args.port.clone(), tcp };
-    let mut watch = Watch::start(scope)?;
+    Ok(Scope { netns, cgroup: args.cgroup.clone(), ports: args.port.clone(), tcp })
+}
+
+/// Finds which paths meet in one bottleneck until Ctrl-C or the end of --for, and changes nothing.
+pub fn watch(args: &WatchArgs) -> Result<(), Error> {
+    let mut watch = Watch::start(scope(&args.scope, args.tcp)?)?;
     let stop = stop::on_signal()?;
     let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let (mut going_on, mut seen, mut short) = (true, false, 0);
@@ -66,11 +69,11 @@ pub fn watch(args: &WatchArgs) -> Result<(), Error> {
         print(&format!("\nconnections that ended before there was an answer: {short}\n"))?;
     }
     if report.left_out > 0 {
-        let kind = if tcp.is_some() { "flows" } else { "connections" };
+        let kind = if args.tcp.is_some() { "flows" } else { "connections" };
         print(&format!("\n{kind} not watched, as others send more: {}\n", report.left_out))?;
     }
     if !seen && report.connections.is_empty() {
-        let what = if tcp.is_some() { "TCP flow" } else { "MPTCP connection of two subflows" };
+        let what = if args.tcp.is_some() { "TCP flow" } else { "MPTCP connection of two subflows" };
         print(&format!("no {what} sent anything\n"))?;
     }
     Ok(())
