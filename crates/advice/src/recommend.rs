@@ -9,7 +9,8 @@
 //!    be above 0 by the low end of its interval. What others could deliver is a bound, as a window does not show what
 //!    the link can carry; `narrows kernel advise` tries it, and undoes what gains nothing. One link at a time: what the
 //!    others have room for was seen with it.
-//! 2. **A model law** if on one of the other links losses, and no queue, hold a window law back ([`crate::losses`]).
+//! 2. **A model law** if on one of the other links losses, and no queue, hold a window law back ([`crate::losses`]): all
+//!    along, as a burst is one cut of the window and no rate.
 //! 3. **A coupled law** if paths of a connection whose law does not couple meet in one bottleneck, by who watches
 //!    that (`xcorr`): coupled they take one share there.
 //!
@@ -21,7 +22,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::look::{Part, Sample, drag};
-use crate::losses::{Seen, share};
+use crate::losses::{Seen, lost, share};
 
 /// Looks in which something was delivered, at least: with fewer nothing is said.
 pub const LEAST: u32 = 10;
@@ -63,15 +64,21 @@ struct Sums {
     used: u64,
     held_up: u64,
     bytes: f64,
-    /// Packets under window laws.
-    sent: u64,
-    lost: u64,
     /// Bytes delivered under window laws, and round-trip times by them, bytes µs.
     window_bytes: f64,
     srtt: f64,
     min_rtt: f64,
-    /// What more would have been delivered without it, in each look, bytes/s.
-    gains: Vec<f64>,
+    /// By look.
+    looks: Vec<Second>,
+}
+
+/// What was seen of a link between two looks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Second {
+    /// What more would have been delivered without it, bytes/s.
+    gain: f64,
+    /// Packets sent under window laws, and those of them sent again.
+    packets: [u64; 2],
 }
 
 /// What was seen of connections.
@@ -101,7 +108,7 @@ pub struct Link<L> {
     pub link: L,
     /// What was delivered over it, bytes/s.
     pub rate: f64,
-    /// Losses and round-trip times under window laws; nothing was sent where there were none.
+    /// Losses and round-trip times under window laws.
     pub seen: Seen,
     /// The share of looks in which it held up the others: low end, found, high end (95 %).
     pub holds_up: [f64; 3],
@@ -145,7 +152,7 @@ impl<P: Copy + Ord, L: Clone + Ord> Observer<P, L> {
         for look in all {
             connections.entry(look.sample.token).or_default().push(look);
         }
-        let (mut delivered, mut gains) = (0.0, BTreeMap::<L, f64>::new());
+        let (mut delivered, mut seconds_of) = (0.0, BTreeMap::<L, Second>::new());
         for subflows in connections.values().filter(|_| seconds > 0.0) {
             let last = |look: &Look<P, L>| self.last.get(&look.sample.subflow).cloned();
             let before: Option<Vec<_>> = subflows.iter().map(|look| last(look)).collect();
@@ -158,19 +165,23 @@ impl<P: Copy + Ord, L: Clone + Ord> Observer<P, L> {
             delivered += parts.iter().map(|part| part.bytes).sum::<f64>();
             for ((last, look), part) in both().zip(&parts) {
                 let gain = drag.filter(|drag| drag.subflow == part.subflow);
-                let more = gain.map_or(-part.bytes / seconds, |drag| drag.without - drag.with);
-                *gains.entry(look.link.clone()).or_default() += more;
+                let second = seconds_of.entry(look.link.clone()).or_default();
+                second.gain += gain.map_or(-part.bytes / seconds, |drag| drag.without - drag.with);
+                if look.kind != Kind::Model {
+                    second.packets[0] += look.sent.saturating_sub(last.sent);
+                    second.packets[1] += look.retransmitted.saturating_sub(last.retransmitted);
+                }
                 *self.kinds.entry(look.kind).or_default() += part.bytes;
                 let sums = self.links.entry(look.link.clone()).or_default();
-                sums.add(last, look, part);
+                sums.add(look, part);
                 sums.held_up += u64::from(gain.is_some());
             }
         }
         if delivered > 0.0 {
-            for (link, gain) in gains {
+            for (link, second) in seconds_of {
                 let sums = self.links.entry(link).or_default();
-                sums.gains.resize(self.rates.len(), 0.0);
-                sums.gains.push(gain);
+                sums.looks.resize(self.rates.len(), Second::default());
+                sums.looks.push(second);
             }
             self.rates.push(delivered / seconds);
             self.seconds += seconds;
@@ -184,12 +195,13 @@ impl<P: Copy + Ord, L: Clone + Ord> Observer<P, L> {
     pub fn recommend(&self, shared: &[Vec<L>]) -> Recommendation<L> {
         let looks = self.rates.len();
         let link = |(link, sums): (&L, &Sums)| {
-            let mut gains = sums.gains.clone();
-            gains.resize(looks, 0.0);
+            let mut seconds = sums.looks.clone();
+            seconds.resize(looks, Second::default());
+            let gains: Vec<f64> = seconds.iter().map(|second| second.gain).collect();
             Link {
                 link: link.clone(),
                 rate: sums.bytes / self.seconds.max(f64::MIN_POSITIVE),
-                seen: sums.seen(),
+                seen: sums.seen(&seconds),
                 holds_up: share(sums.held_up, sums.used),
                 gain: interval(&gains),
             }
@@ -208,7 +220,7 @@ impl<P: Copy + Ord, L: Clone + Ord> Observer<P, L> {
             let stays = without.as_ref() != Some(&link.link);
             mostly != Some(Kind::Model) && enough && stays && link.seen.is_held_back()
         };
-        let held_back = links.iter().filter(held).max_by(most(|link| link.seen.share()[0]));
+        let held_back = links.iter().filter(held).max_by(most(|link| link.seen.least()));
         let held_back = held_back.map(|link| link.link.clone());
         let meet = |group: &Vec<L>| without.as_ref().is_none_or(|link| !group.contains(link));
         let control = match (&held_back, mostly) {
@@ -222,23 +234,22 @@ impl<P: Copy + Ord, L: Clone + Ord> Observer<P, L> {
 }
 
 impl Sums {
-    fn add<P: Copy, L>(&mut self, last: &Look<P, L>, look: &Look<P, L>, part: &Part<P>) {
+    fn add<P: Copy, L>(&mut self, look: &Look<P, L>, part: &Part<P>) {
         self.used += u64::from(!part.backup);
         self.bytes += part.bytes;
         if look.kind != Kind::Model {
-            self.sent += look.sent.saturating_sub(last.sent);
-            self.lost += look.retransmitted.saturating_sub(last.retransmitted);
             self.window_bytes += part.bytes;
             self.srtt += part.bytes * f64::from(look.sample.srtt_us);
             self.min_rtt += part.bytes * f64::from(look.min_rtt_us);
         }
     }
 
-    fn seen(&self) -> Seen {
+    fn seen(&self, seconds: &[Second]) -> Seen {
         let bytes = self.window_bytes.max(1.0);
+        let sum = |block: &[Second], of: usize| block.iter().map(|one| one.packets[of]).sum();
+        let blocks = seconds.chunks_exact(BLOCK).map(|block| [0, 1].map(|of| sum(block, of)));
         Seen {
-            sent: self.sent,
-            lost: self.lost,
+            lost: lost([0, 1].map(|of| sum(seconds, of)), &blocks.collect::<Vec<_>>()),
             mean_rtt_us: self.srtt / bytes,
             min_rtt_us: self.min_rtt / bytes,
         }
@@ -348,6 +359,21 @@ mod tests {
         let mut few = Net::new(Kind::Coupled);
         (0..10).for_each(|_| few.second([(40.0, 42, 210), FULL[1]], [5, 0]));
         assert_eq!(few.says(false).0, Control::Same, "nine looks");
+    }
+
+    #[test]
+    fn a_burst_of_losses_is_no_rate() {
+        let mut net = Net::new(Kind::Uncoupled);
+        // 150 of 107,000 packets are as many as 5 a second.
+        (0..31)
+            .for_each(|at| net.second([(40.0, 42, 210), FULL[1]], [150 * u64::from(at == 7), 0]));
+        assert_eq!(net.says(false).0, Control::Same);
+        let found = net.observer.recommend(&[]);
+        let [low, share, high] = found.links[0].seen.lost.unwrap();
+        assert!(
+            low == 0.0 && (share - 0.0014).abs() < 1e-4 && high > 0.003,
+            "{low} {share} {high}"
+        );
     }
 
     #[test]

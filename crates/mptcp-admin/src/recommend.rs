@@ -223,7 +223,7 @@ impl Place {
             Link {
                 link: link.link.clone(),
                 mbit_per_s: link.rate * 8e-6,
-                lost: (seen.sent > 0).then(|| seen.share()),
+                lost: seen.lost,
                 rtt_over_min: (seen.min_rtt_us > 0.0).then(|| seen.mean_rtt_us / seen.min_rtt_us),
                 held_up: link.holds_up,
                 gain_mbit_per_s: mbit(link.gain),

@@ -143,6 +143,9 @@ pub struct Kept {
     /// Samples every 100 ms, if asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Sample>,
+    /// With them, by flow and path: the packets sent again since the sample before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub retransmits: Vec<Vec<Vec<u64>>>,
 }
 
 impl Kept {
@@ -531,8 +534,11 @@ impl<'a> Runs<'a> {
                 ..Job::new(scenario, stop)
             };
             let found = run(*host, job)?;
-            let mut kept =
-                Kept { summary: found.summary, decisions: found.decisions, series: found.series };
+            let flows = found.watched.retransmits.into_iter().filter(|_| ask.series);
+            let retransmits =
+                flows.map(|paths| paths.into_iter().map(|path| path.since).collect()).collect();
+            let (summary, decisions, series) = (found.summary, found.decisions, found.series);
+            let mut kept = Kept { summary, decisions, series, retransmits };
             kept.summary.setup = Some(setup.clone());
             store.map_or(Ok(()), |store| store.keep(key, &kept))?;
             told(Told::Ran { cost_s: cost(&rows[at]) });

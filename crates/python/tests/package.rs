@@ -1,10 +1,12 @@
-//! The tests of the Python package, beside this file, over the library that cargo has just built. They need
-//! `scripts/python venv`; without it they are skipped, and say so. `make python` tests the wheel.
+//! The tests of the Python package, beside this file, and the notebooks of docs, over the library that cargo has just
+//! built. They need `scripts/python venv`; without it they are skipped, and say so. `make python` tests the wheel.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
+
+use tempfile::TempDir;
 
 /// The folder of cargo's profile, `target/debug`.
 fn built() -> PathBuf {
@@ -12,8 +14,8 @@ fn built() -> PathBuf {
     deps.parent().unwrap().to_owned()
 }
 
-#[test]
-fn the_package_passes_its_own_tests() {
+/// Python of `scripts/python venv`, where it was made, and a folder with the package.
+fn package() -> Option<(PathBuf, TempDir)> {
     let built = built();
     let python = built.parent().unwrap().join("python/venv/bin/python");
     if !python.exists() {
@@ -23,25 +25,45 @@ fn the_package_passes_its_own_tests() {
             python.display()
         );
         std::io::stderr().write_all(note.as_bytes()).unwrap();
-        return;
+        return None;
     }
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let package = tempfile::tempdir().unwrap();
     let folder = package.path().join("narrows");
     fs::create_dir(&folder).unwrap();
-    for file in fs::read_dir(here.join("python/narrows")).unwrap() {
+    for file in fs::read_dir(here().join("python/narrows")).unwrap() {
         let file = file.unwrap();
         if file.path().is_file() {
             fs::copy(file.path(), folder.join(file.file_name())).unwrap();
         }
     }
     fs::copy(built.join("deps/lib_narrows.so"), folder.join("_narrows.abi3.so")).unwrap();
+    Some((python, package))
+}
+
+fn here() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Runs pytest in a folder.
+fn pytest(folder: &Path, arguments: &[&str]) {
+    let Some((python, package)) = package() else { return };
     let status = Command::new(python)
-        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations", "5", "tests"])
-        .current_dir(here)
+        .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations", "5"])
+        .args(arguments)
+        .current_dir(folder)
         .env("PYTHONPATH", package.path())
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .status()
         .unwrap();
     assert!(status.success());
+}
+
+#[test]
+fn the_package_passes_its_own_tests() {
+    pytest(here(), &["tests"]);
+}
+
+#[test]
+fn the_notebooks_run() {
+    pytest(&here().join("../../docs/notebooks"), &["--nbmake", "--nbmake-timeout", "600", "."]);
 }

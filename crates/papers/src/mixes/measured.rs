@@ -166,28 +166,21 @@ fn recommendation(mix: &Mix, run: &Kept) -> Recommendation<String> {
         };
         path.insert(&link.name, look);
     }
-    let end_s = run.series.last().map_or(0.0, |sample| sample.time_s);
     let all = run.series.iter().filter(|sample| sample.connection == "mptcp");
     let times: Vec<_> = all.collect();
-    for tick in times.chunk_by(|one, other| one.time_s == other.time_s) {
-        for at in tick {
+    for (number, tick) in times.chunk_by(|one, other| one.time_s == other.time_s).enumerate() {
+        // Nobody else is there, and samples are in the order of the paths.
+        for (at, retransmits) in tick.iter().zip(&run.retransmits[0]) {
             let look = path.get_mut(at.path.as_str()).expect("a sample is of a link");
             let sample = &mut look.sample;
             sample.acked += (at.goodput_mbps.unwrap_or(0.0) * 12_500.0) as u64;
             sample.busy_us += if at.inflight_packets.unwrap_or(0) > 0 { 100_000 } else { 0 };
             sample.srtt_us = (1000.0 * at.srtt_ms.unwrap_or(0.0)) as u32;
             sample.window = window(at.cwnd_packets.unwrap_or(0), PAYLOAD, false);
+            look.retransmitted += retransmits[number];
+            look.sent = sample.acked / u64::from(PAYLOAD) + look.retransmitted;
         }
         let time_s = tick[0].time_s;
-        if time_s == end_s {
-            // Losses are known of the whole.
-            for found in &run.connection("mptcp").paths {
-                let look = path.get_mut(found.name.as_str()).expect("a path is a link");
-                let bytes = found.goodput_mbps * 125_000.0 * run.summary.duration_s;
-                look.retransmitted = found.retransmits;
-                look.sent = (bytes / f64::from(PAYLOAD)) as u64 + found.retransmits;
-            }
-        }
         let tenths = (10.0 * time_s).round() as u64;
         if time_s >= WARMUP_S && tenths % 10 == 0 {
             let looks: Vec<_> = path.values().cloned().collect();
