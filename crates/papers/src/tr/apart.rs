@@ -1,15 +1,18 @@
 //! A bottleneck for each path: what the connection has over one path, equation 20.
 
+use std::sync::Arc;
+
 use narrows_lab::Error;
 use narrows_stats::mean;
 
 use super::networks::{Experiment, Network, RATIOS, by_program as with_program, experiments};
 use super::{
     GAIN, OURS, ROWS, Row, apart_all, apart_one, ask, fair, gain_text, jain, over_best, possible,
-    ratio, wrong,
+    ratio, right, seeds, wrong,
 };
 use crate::figures::{Interval, percent, rounded, time};
-use crate::verdict::{Judged, above, near};
+use crate::runs::first_right;
+use crate::verdict::{Judged, above, near, weakest};
 use crate::{Cell, Grid, Kept, Runs, Verdict};
 
 /// The halves of the experiments: equal n/C, and twice the rate on the second.
@@ -144,41 +147,47 @@ pub fn by_rtts(runs: &Runs) -> Result<Grid, Error> {
 }
 
 /// Of the author's rule, shared and separate. Not `tr-lia`, which has the paper's parameters whatever the network says.
-fn of_program(runs: &Runs, experiment: &Experiment) -> Result<[(Network, Kept); 2], Error> {
-    let one = |network: Network| -> Result<(Network, Kept), Error> {
-        let network = with_program(network);
-        let found = runs.get(&ask(runs, &network, ["lia+tr"], Some("rtt")))?;
-        Ok((network, found["lia+tr"][0].clone()))
-    };
-    Ok([one(experiment.shared("reno", None))?, one(experiment.apart("reno", 1, None))?])
+fn of_program(
+    runs: &Runs,
+    network: Network,
+    seeds: u64,
+) -> Result<(Network, Arc<Vec<Kept>>), Error> {
+    let network = with_program(network);
+    let found = runs.get(&ask(runs, &network, ["lia+tr"], Some("rtt")).seeds(seeds))?;
+    Ok((network, found.of("lia+tr")))
 }
 
 /// The mean gain by it.
 pub fn gain_of_program(runs: &Runs) -> Result<Option<Interval>, Error> {
     let gain = |one: &Experiment| -> Result<f64, Error> {
-        let [_, (network, run)] = of_program(runs, one)?;
-        Ok(over_best(&network, 1, &run) - 1.0)
+        let (network, found) = of_program(runs, one.apart("reno", 1, None), 1)?;
+        Ok(over_best(&network, 1, &found[0]) - 1.0)
     };
     Ok(Interval::of(&experiments(runs).iter().map(gain).collect::<Result<Vec<_>, _>>()?))
 }
 
-/// TR by the rule of the author's program, as far as it goes: shared and separate bottlenecks, one run each.
+/// TR by the rule of the author's program, as far as it goes: shared and separate bottlenecks.
 pub fn by_program(runs: &Runs) -> Result<Grid, Error> {
     let heads =
         ["", "shared: J (ratio)", "verdict", "first s", "right, %", "separate: R", "wrong, %"];
-    let mut grid = Grid::new(heads);
+    let (mut grid, mut verdicts) = (Grid::new(heads), Vec::new());
     for one in experiments(runs) {
-        let [(network, run), (other, apart)] = of_program(runs, &one)?;
-        let of_tcp = ratio(&network, 1, &run);
-        let index = jain(1.0, of_tcp);
+        let (network, found) = of_program(runs, one.shared("reno", None), seeds(runs))?;
+        let (other, apart) = of_program(runs, one.apart("reno", 1, None), 1)?;
+        let apart = &apart[0];
+        let of_tcp: Vec<f64> =
+            found.iter().map(|run| ratio(&network, run.summary.seed, run)).collect();
+        let indexes: Vec<f64> = of_tcp.iter().map(|ratio| jain(1.0, *ratio)).collect();
+        let verdict = fair(&indexes, one.jain[1]);
+        verdicts.push(verdict);
         grid.row([
             Cell::from(one.name.as_str()),
-            format!("{index:.3} ({of_tcp:.2})").into(),
-            fair(&[index], one.jain[1]).into(),
-            time(run.first_right_s()).into(),
-            percent(run.summary.detection[0].accuracy).into(),
-            format!("{:.2}", over_best(&other, 1, &apart)).into(),
-            percent(wrong(&other, 1, &apart)).into(),
+            format!("{:.3} ({:.2})", mean(&indexes), mean(&of_tcp)).into(),
+            verdict.into(),
+            time(first_right(&found)).into(),
+            percent(right(&found)).into(),
+            format!("{:.2}", over_best(&other, 1, apart)).into(),
+            percent(wrong(&other, 1, apart)).into(),
         ]);
     }
     let gain = gain_of_program(runs)?;
@@ -186,7 +195,7 @@ pub fn by_program(runs: &Runs) -> Result<Grid, Error> {
     grid.row([
         "**all**".into(),
         "".into(),
-        "".into(),
+        weakest(&verdicts).into(),
         "".into(),
         "".into(),
         Cell::from(judged),

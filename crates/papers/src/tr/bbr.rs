@@ -103,11 +103,20 @@ pub fn most(count: usize, of: usize, otherwise: Verdict) -> Judged {
     Judged::new(verdict, format!("{count} of {of}"))
 }
 
-/// A claim with one: reproduced in as large a share of them.
-pub fn as_many(count: usize, of: usize, published: [usize; 2]) -> Judged {
-    let enough = count * published[1] >= published[0] * of;
-    let verdict = if enough { Verdict::Reproduced } else { Verdict::Worse };
-    Judged::new(verdict, format!("{count} of {of}"))
+/// A claim with one: reproduced in as large a share of them, worse if it would be a smaller one even with all those
+/// that cannot be told.
+pub fn as_many(verdicts: &[Verdict], published: [usize; 2]) -> Judged {
+    let count = |wanted| verdicts.iter().filter(|&&one| one == wanted).count();
+    let (holds, open) = (count(Verdict::Reproduced), count(Verdict::CannotBeTold));
+    let of = verdicts.len();
+    let enough = |count: usize| count * published[1] >= published[0] * of;
+    let verdict = match (enough(holds), enough(holds + open)) {
+        (true, _) => Verdict::Reproduced,
+        (false, true) => Verdict::CannotBeTold,
+        (false, false) => Verdict::Worse,
+    };
+    let and = if open == 0 { String::new() } else { format!(", {open} cannot be told") };
+    Judged::new(verdict, format!("{holds} of {of}{and}"))
 }
 
 #[cfg(test)]
@@ -124,7 +133,16 @@ mod tests {
     fn a_claim_holds_in_more_than_half() {
         assert_eq!(most(5, 9, Verdict::Worse).to_string(), "reproduced (5 of 9)");
         assert_eq!(most(2, 4, Verdict::Worse).to_string(), "worse (2 of 4)");
-        assert_eq!(as_many(16, 20, [13, 16]).to_string(), "worse (16 of 20)");
-        assert_eq!(as_many(17, 20, [13, 16]).to_string(), "reproduced (17 of 20)");
+        let judged = |holds: usize, open: usize| {
+            let of = |at: usize| match at {
+                _ if at < holds => Verdict::Reproduced,
+                _ if at < holds + open => Verdict::CannotBeTold,
+                _ => Verdict::Worse,
+            };
+            as_many(&(0..20).map(of).collect::<Vec<_>>(), [13, 16]).to_string()
+        };
+        assert_eq!(judged(16, 0), "worse (16 of 20)");
+        assert_eq!(judged(17, 2), "reproduced (17 of 20, 2 cannot be told)");
+        assert_eq!(judged(16, 1), "cannot be told (16 of 20, 1 cannot be told)");
     }
 }

@@ -168,7 +168,7 @@ fn beside_reno(system: &str) -> Vec<Row> {
 
 /// Seeds of shared bottlenecks; all else has one run, and the means of separate ones are over the networks.
 fn seeds(runs: &Runs) -> u64 {
-    runs.seeds(3, 1)
+    runs.seeds(10, 1)
 }
 
 /// What runs in a network on QUIC.

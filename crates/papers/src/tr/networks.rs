@@ -330,18 +330,22 @@ pub fn by_program(network: Network) -> Network {
     Network { name: network.name + "-program", text: network.text + rule, tcps: network.tcps }
 }
 
+/// Queue of Table 1, which does not give it: as in Table 2.
+pub const GIVEN_MS: u32 = 100;
+
 /// Table 1: the narrow link, the least RTT of its three links in a row, and the law.
 pub const SINGLE: [(f64, f64, &str); 2] = [(20.0, 180.0, "reno"), (40.0, 240.0, "cubic")];
 
-/// One path and so many flows, of which the connection under test is one. Its queue is not given: 100 ms, as in Table 2.
-pub fn single(row: usize, flows: u32) -> Network {
+/// One path and so many flows, of which the connection under test is one.
+pub fn single(row: usize, flows: u32, queue_ms: u32) -> Network {
     let (mbps, rtt, law) = SINGLE[row];
-    let name = format!("tr-t1-{}-{flows}", row + 1);
+    let queue = if queue_ms == GIVEN_MS { String::new() } else { format!("-queue-{queue_ms}") };
+    let name = format!("tr-t1-{}-{flows}{queue}", row + 1);
     let tcp =
         format!("{{ kind = \"tcp\", routes = [\"row\"], cc = \"{law}\", start = \"0.5 s\" }}");
     let file = File {
         title: "One path",
-        links: &[("L1", limit(mbps, 100.0))],
+        links: &[("L1", limit(mbps, queue_ms.into()))],
         routes: &[("row", "L1", rtt)],
         flows: &[("mptcp".into(), connection(&["row"], "")), ("tcp1".into(), tcp)],
         background: &[greedy("L1", flows - 2, rtt, law)],
@@ -517,7 +521,7 @@ mod tests {
     #[test]
     fn all_are_scenarios() {
         let mut all: Vec<Network> =
-            (0..2).flat_map(|row| [15, 30, 60].map(|flows| single(row, flows))).collect();
+            (0..2).flat_map(|row| [15, 30, 60].map(|flows| single(row, flows, GIVEN_MS))).collect();
         all.extend([alone(), beside_bbr(25, 1, true), beside_bbr(200, 2, false)]);
         for one in published() {
             all.extend([

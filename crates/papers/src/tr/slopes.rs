@@ -6,7 +6,9 @@ use narrows_lab::Error;
 use narrows_lab::series::Sample;
 use narrows_stats::mean;
 
-use super::networks::{ALONE_MBPS, DURATION_S, ROUTES, SINGLE, alone, experiment, single};
+use super::networks::{
+    ALONE_MBPS, DURATION_S, GIVEN_MS, ROUTES, SINGLE, alone, experiment, single,
+};
 use super::{Row, ask, beside_reno, rows_of, seeds};
 use crate::figures::median;
 use crate::{Cell, Curves, Grid, Judged, Runs, Verdict};
@@ -112,11 +114,22 @@ pub fn figure_1(runs: &Runs) -> Result<Grid, Error> {
 
 /// One path with others on it: n / C, and n / (C r) with the line's mean RTT.
 pub fn table_1(runs: &Runs) -> Result<Grid, Error> {
-    let mut grid =
-        Grid::new(["", "law", "flows", "slope, ms/s", "n / C", "verdict", "n / (C r)", "verdict"]);
+    let mut grid = Grid::new([
+        "",
+        "law",
+        "flows",
+        "queue, ms",
+        "slope, ms/s",
+        "n / C",
+        "verdict",
+        "n / (C r)",
+        "verdict",
+    ]);
+    let all = [(15, GIVEN_MS), (30, GIVEN_MS), (60, GIVEN_MS), (60, 4 * GIVEN_MS)];
     for (place, (mbps, _, law)) in SINGLE.into_iter().enumerate() {
-        for flows in runs.form().pick(vec![15, 30, 60], vec![15, 30, 60], vec![15]) {
-            let found = runs.get(&ask(runs, &single(place, flows), [law], None).series())?;
+        for &(flows, queue_ms) in &all[..runs.form().pick(4, 4, 1)] {
+            let network = single(place, flows, queue_ms);
+            let found = runs.get(&ask(runs, &network, [law], None).series())?;
             let lines = rises(&settled(&found[law][0].series));
             let found = 1000.0 * weighted(&lines, slope);
             let rtt = weighted(&lines, |line| {
@@ -128,6 +141,7 @@ pub fn table_1(runs: &Runs) -> Result<Grid, Error> {
                 Cell::from((place + 1).to_string()),
                 law.into(),
                 flows.to_string().into(),
+                queue_ms.to_string().into(),
                 format!("{found:.0}").into(),
                 format!("{plain:.0}").into(),
                 slope_is(found, plain).into(),
