@@ -165,7 +165,8 @@ impl Sheet {
                 .since_s
                 .map_or(String::new(), |since_s| format!("{:.1}", since_s - self.start));
             let flows = format!("{} {}", numbered(a), numbered(b));
-            vec![flows, verdict.answer.name().into(), since, how_sure(verdict)]
+            let compared = verdict.compared_s.map_or(String::new(), |s| format!("{s:.1}"));
+            vec![flows, verdict.answer.name().into(), since, compared, how_sure(verdict)]
         };
         let sorted = sorted(&self.verdicts);
         let more = match sorted.len().saturating_sub(PAIRS) {
@@ -177,8 +178,8 @@ impl Sheet {
             about: format!(
                 "Concordance: how alike their delays change, 0 to 1; near 1 they wait in one queue.{more}"
             ),
-            heads: heads(["flows", "bottleneck", "since, s", "how sure"]),
-            left: 4,
+            heads: heads(["flows", "bottleneck", "since, s", "compared, s", "how sure"]),
+            left: 5,
             lines: sorted.iter().take(PAIRS).map(line).collect(),
         }
     }

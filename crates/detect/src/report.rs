@@ -127,6 +127,9 @@ fn verdict(flows: &[String], verdict: &Verdict) -> String {
     if let Some(since_s) = verdict.since_s {
         text += &format!(", \"since_s\": {since_s:.6}");
     }
+    if let Some(compared_s) = verdict.compared_s {
+        text += &format!(", \"compared_s\": {compared_s:.2}");
+    }
     text += &match verdict.evidence {
         Some(Evidence::Delays { confidence, concordance, observations }) => format!(
             ", \"confidence\": {confidence}, \"concordance\": {concordance:.3}, \
@@ -231,14 +234,17 @@ fn pairs(report: &Report) -> String {
     if report.found.verdicts.is_empty() {
         return String::new();
     }
-    let mut text = String::from("\n   flows  bottleneck   since s  how sure\n");
+    let compares = report.found.verdicts.iter().any(|of| of.compared_s.is_some());
+    let compared = if compares { "compared s  " } else { "" };
+    let mut text = format!("\n   flows  bottleneck   since s  {compared}how sure\n");
     for verdict in sorted(&report.found.verdicts).into_iter().take(PAIRS) {
         let (a, b) = verdict.flows;
         let since = verdict.since_s.map_or(String::new(), |since_s| format!("{since_s:.1}"));
+        let compared = verdict.compared_s.map_or(String::new(), |s| format!("{s:10.1}  "));
         let sure = how_sure(verdict);
         let answer = verdict.answer.name();
         let (a, b) = (numbered(a), numbered(b));
-        let _ = writeln!(text, "{a:>4} {b:>3}  {answer:11}  {since:>7}  {sure}");
+        let _ = writeln!(text, "{a:>4} {b:>3}  {answer:11}  {since:>7}  {compared}{sure}");
     }
     text + &more(report) + &needed(report)
 }

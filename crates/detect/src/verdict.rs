@@ -19,6 +19,8 @@ pub struct Verdict {
     pub why: Option<Why>,
     /// Since when it is in force, seconds in the time of the file; none: it cannot be told.
     pub since_s: Option<f64>,
+    /// For how long there was enough of both to compare, seconds; none: a detector that groups flows.
+    pub compared_s: Option<f64>,
     /// What it is based on; none: it cannot be told, or follows from answers on pairs with others.
     pub evidence: Option<Evidence>,
 }
@@ -65,7 +67,11 @@ impl fmt::Display for Evidence {
 
 /// The verdicts while a file is read.
 #[derive(Debug)]
-pub(crate) struct Verdicts(Vec<State>);
+pub(crate) struct Verdicts {
+    of: Vec<State>,
+    /// Time of the newest decision, seconds.
+    last_s: Option<f64>,
+}
 
 /// What is known of two flows.
 #[derive(Debug)]
@@ -74,8 +80,9 @@ struct State {
     answer: Answer,
     since_s: f64,
     why: Why,
-    /// The detector compares pairs; the pair's own answer, if that is the same.
-    compared: bool,
+    /// For how long the detector compared the two, seconds; none: it groups flows.
+    compared_s: Option<f64>,
+    /// The pair's own answer, if that is the same.
     pair: Option<Pair>,
     /// Its newest answer, and the one in force: the newest that there was, unless it was taken back.
     said: Answer,
@@ -92,19 +99,19 @@ impl Verdicts {
             answer: Answer::Unsure,
             since_s: 0.0,
             why: Why::Few,
-            compared: false,
+            compared_s: None,
             pair: None,
             said: Answer::Unsure,
             own: Answer::Unsure,
             shared: 0,
             placed: 0,
         };
-        Verdicts(pairs(flows).map(begin).collect())
+        Verdicts { of: pairs(flows).map(begin).collect(), last_s: None }
     }
 
     /// A decision of a detector that groups flows.
     pub fn grouped(&mut self, decision: &Decision) {
-        for state in &mut self.0 {
+        for state in &mut self.of {
             let (a, b) = state.flows;
             let (answer, why) = match (decision.on.places[a], decision.on.places[b]) {
                 (Place::Group(a), Place::Group(b)) if a == b => (Answer::Shared, Why::Few),
@@ -122,7 +129,10 @@ impl Verdicts {
     /// [`pairs`], and what they say together. What followed from an answer that is taken back is taken
     /// back with it.
     pub fn compared(&mut self, t_s: f64, flows: usize, said: &[Pair], finding: &Finding) {
-        for (state, pair) in self.0.iter_mut().zip(said) {
+        let passed_s = self.last_s.replace(t_s).map_or(0.0, |last_s| t_s - last_s);
+        for (state, pair) in self.of.iter_mut().zip(said) {
+            let enough = pair.why != Some(Why::Few);
+            *state.compared_s.get_or_insert(0.0) += if enough { passed_s } else { 0.0 };
             // Taken back: not for want of delays, as after the end of a flow.
             let unsure = pair.answer == Answer::Unsure;
             let taken_back = unsure && state.said != Answer::Unsure && pair.why != Some(Why::Few);
@@ -131,9 +141,9 @@ impl Verdicts {
             }
             state.said = pair.answer;
         }
-        let own = self.0.iter().map(|state| (state.flows.0, state.flows.1, state.own));
+        let own = self.of.iter().map(|state| (state.flows.0, state.flows.1, state.own));
         let in_force = Finding::new(flows, own);
-        for (state, pair) in self.0.iter_mut().zip(said) {
+        for (state, pair) in self.of.iter_mut().zip(said) {
             let (a, b) = state.flows;
             let answer = finding.answer(a, b);
             let followed = state.answer;
@@ -145,7 +155,6 @@ impl Verdicts {
                 state.pair = None;
             }
             state.decided(t_s, answer, pair.why.unwrap_or(Why::Few));
-            state.compared = true;
             if answer != Answer::Unsure {
                 state.pair = (state.said == answer).then_some(*pair);
             }
@@ -154,7 +163,7 @@ impl Verdicts {
 
     /// In the order of the flows.
     pub fn now(&self) -> Vec<Verdict> {
-        self.0.iter().map(State::now).collect()
+        self.of.iter().map(State::now).collect()
     }
 }
 
@@ -168,9 +177,10 @@ impl State {
     }
 
     fn now(&self) -> Verdict {
-        let State { flows, answer, .. } = *self;
+        let State { flows, answer, compared_s, .. } = *self;
         if answer == Answer::Unsure {
-            return Verdict { flows, answer, why: Some(self.why), since_s: None, evidence: None };
+            let (why, since_s, evidence) = (Some(self.why), None, None);
+            return Verdict { flows, answer, why, since_s, compared_s, evidence };
         }
         let delays = |pair: Pair| {
             let confidence = pair.confidence()?;
@@ -179,11 +189,11 @@ impl State {
         };
         let shared = answer == Answer::Shared;
         let agree = if shared { self.shared } else { self.placed - self.shared };
-        let evidence = match self.compared {
-            true => self.pair.and_then(delays),
-            false => Some(Evidence::Decisions { agree, all: self.placed }),
+        let evidence = match compared_s {
+            Some(_) => self.pair.and_then(delays),
+            None => Some(Evidence::Decisions { agree, all: self.placed }),
         };
-        Verdict { flows, answer, why: None, since_s: Some(self.since_s), evidence }
+        Verdict { flows, answer, why: None, since_s: Some(self.since_s), compared_s, evidence }
     }
 }
 
@@ -267,8 +277,14 @@ mod tests {
 
     /// The sentence on these answers; of an unsure one why it is.
     fn said(flows: usize, answers: &[(Answer, Option<Why>)]) -> String {
-        let verdict =
-            |(flows, &(answer, why))| Verdict { flows, answer, why, since_s: None, evidence: None };
+        let verdict = |(flows, &(answer, why))| Verdict {
+            flows,
+            answer,
+            why,
+            since_s: None,
+            compared_s: None,
+            evidence: None,
+        };
         let verdicts: Vec<Verdict> = pairs(flows).zip(answers).map(verdict).collect();
         sentence(&verdicts, flows)
     }
@@ -320,6 +336,12 @@ mod tests {
             for (second, said) in times.iter().enumerate() {
                 let answers = pairs(3).zip(said).map(|((a, b), pair)| (a, b, pair.answer));
                 verdicts.compared(second as f64, 3, said, &Finding::new(3, answers));
+            }
+            // A second for each decision but the first in which there was enough of both.
+            for (at, verdict) in verdicts.now().iter().enumerate() {
+                let enough = |said: &&[Pair; 3]| said[at].why != Some(Why::Few);
+                let compared = times[1..].iter().filter(enough).count();
+                assert_eq!(verdict.compared_s, Some(compared as f64));
             }
             let of = |v: Verdict| ((v.answer, v.why), v.since_s, v.evidence);
             verdicts.now().into_iter().map(of).collect::<Vec<_>>()

@@ -37,6 +37,7 @@ struct VerdictRow {
     verdict: String,
     why: Option<String>,
     since_s: Option<f64>,
+    compared_s: Option<f64>,
     confidence: Option<f64>,
     concordance: Option<f64>,
     observations: Option<u64>,
@@ -62,7 +63,8 @@ struct FlowRow {
 impl Detection {
     /// A row for each two flows ``a`` and ``b``: ``verdict`` is "shared", "separate", or "cannot
     /// tell" and ``why``; in force
-    /// since ``since_s``, seconds in the time of the file; ``confidence`` and ``concordance`` are from 0 to 1.
+    /// since ``since_s``, seconds in the time of the file; ``compared_s``: for how long there was enough of
+    /// both to compare, seconds; ``confidence`` and ``concordance`` are from 0 to 1.
     #[getter]
     fn verdicts(&self) -> Table {
         Table::new(self.verdicts.clone())
@@ -177,6 +179,7 @@ pub fn detect(
                 verdict: of.answer.name().into(),
                 why: of.why.map(|why| why.name().into()),
                 since_s: of.since_s,
+                compared_s: of.compared_s,
                 confidence,
                 concordance,
                 observations,
