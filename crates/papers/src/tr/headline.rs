@@ -131,7 +131,7 @@ impl Headline<'_> {
         let earlier: Vec<Verdict> =
             found.iter().map(|one| is(one.times[0] < one.times[1])).collect();
         let judged = as_many(&earlier, [13, 16]);
-        let ours = judged.because.clone();
+        let (ours, judged) = (judged.because, judged.verdict);
         let why = "SSC as published waits for 60 intervals, 21 s";
         self.add("TR finds a shared bottleneck before SSC, traces", "13 of 16", ours, judged, why);
         let failed =
@@ -174,8 +174,8 @@ impl Headline<'_> {
             self.add(
                 claim,
                 "in 7 of 9",
-                judged.because.clone(),
-                judged,
+                judged.because,
+                judged.verdict,
                 "whether and when SSC finds it",
             );
         }
