@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import multiprocessing
 import pickle
 import re
@@ -149,6 +150,71 @@ def test_errors_say_where_and_what(scenario, call, field, expected, hint) -> Non
     assert hint is None or hint in str(error)
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.file, copy.field, copy.expected) == (str(error), error.file, error.field, error.expected)
+
+
+# As nobody, who may not do what the kernel's runs need.
+KERNEL = """
+import os, narrows
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+calls = [
+    lambda: narrows.run("sbd/nsb-2", on="kernel"),
+    lambda: narrows.compare("sbd/nsb-2", "lia", 1, on=["sim", "kernel"], progress=False),
+    lambda: narrows.sweep(narrows.Plan("sbd/nsb-2", "lia", 1, on="kernel")),
+]
+for call in calls:
+    try:
+        call()
+    except narrows.Error as error:
+        print(f"{error.field}: {error}")
+"""
+
+
+def test_the_kernel_is_not_in_the_wheel_or_needs_root() -> None:
+    output = subprocess.run([sys.executable, "-c", KERNEL], capture_output=True, text=True, check=False)
+    assert output.returncode == 0, output.stderr
+    lines = output.stdout.splitlines()
+    missing = "on: on: built without kernel support; `make install` includes it"
+    # Tests of all crates together build the library with it.
+    if missing in lines:
+        assert lines == [missing] * 3
+    else:
+        run, compare, sweep = lines
+        assert run == compare == "kernel: kernel: emulation needs root, to create network namespaces"
+        assert sweep.startswith("on: on: kernel runs in real time")
+
+
+# Neither a thread nor memory for its stack, as under a limit of a batch system.
+NO_THREAD = """
+import resource
+from pathlib import Path
+import narrows
+scenario = narrows.Scenario.load("sbd/nsb-2")
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**20,) * 2)
+try:
+    narrows.run(scenario)
+except narrows.Error as error:
+    print(error)
+"""
+
+
+def test_a_system_without_a_thread_to_give_is_an_error() -> None:
+    output = subprocess.run([sys.executable, "-c", NO_THREAD], capture_output=True, text=True, check=False)
+    assert output.stdout.startswith("narrows: cannot start a thread: "), output.stderr
+
+
+def test_a_panic_is_an_error(scenario: narrows.Scenario) -> None:
+    run = narrows.run(scenario, cc="lia+xcorr", series=True)
+    restore, (text,) = run.__reduce__()
+    # What was pickled and is damaged: the page looks up where a decision has each path, and finds nothing.
+    state = json.loads(text)
+    state["run"]["decisions"][1]["places"] = []
+    with pytest.raises(narrows.Error, match="narrows: internal error: .*out of bounds") as error:
+        restore(json.dumps(state))._repr_html_()
+    assert "\n" not in str(error.value)
 
 
 def test_errors_command_no_terminal() -> None:
