@@ -235,30 +235,41 @@ def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
     assert error.value.file == str(tmp_path / "none.toml")
 
 
-# Minutes long, so that no machine ends it first.
+# Minutes long, so that no machine ends it first; says when Ctrl-C reached it.
 LONG = """
-import sys, narrows
+import time, narrows
 long = narrows.Scenario.load("sbd/nsb-2").set("duration", "20000 s")
-print("ready", flush=True)
-try:
-    narrows.run(long, cc="lia", force=True)
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
+while True:
+    print("ready", flush=True)
+    try:
+        narrows.run(long, cc="lia", force=True)
+    except KeyboardInterrupt:
+        print(time.monotonic(), flush=True)
 """
 
 
-def test_ctrl_c_stops_a_run() -> None:
-    child = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None and child.stdout.readline() == "ready\n"
-    time.sleep(0.3)
-    sent = time.monotonic()
-    child.send_signal(signal.SIGINT)
-    try:
-        assert child.communicate(timeout=120)[0] == "interrupted\n"
-    finally:
-        child.kill()
-    # 100 ms on an idle machine; this one may be busy, and Python has to end.
-    assert time.monotonic() - sent < 5.0
+def test_ctrl_c_stops_a_run_within_100_ms() -> None:
+    with subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True) as child:
+
+        def taken(wait: float) -> float:
+            """How long the run went on after Ctrl-C, s."""
+            assert child.stdout is not None and child.stdout.readline() == "ready\n"
+            # It has a thread of its own as soon as it runs.
+            while len(list(Path(f"/proc/{child.pid}/task").iterdir())) == 1:
+                time.sleep(0.001)
+            time.sleep(wait)
+            sent = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            return float(child.stdout.readline()) - sent
+
+        try:
+            # At any time of the looks for Ctrl-C; once more where other work kept the processor away.
+            rounds: list[list[float]] = []
+            while not rounds or (max(rounds[-1]) >= 0.1 and len(rounds) < 4):
+                rounds.append([taken(0.05 + 0.013 * each) for each in range(5)])
+        finally:
+            child.kill()
+    assert max(rounds[-1]) < 0.1, rounds
 
 
 def test_other_threads_go_on_meanwhile(scenario: narrows.Scenario) -> None:
