@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import resource
+import signal
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -75,6 +77,34 @@ def memory(runs: int) -> None:
         polars.DataFrame(narrows.run(scenario, cc="lia", seed=count, series=True).series)
         if count in said:
             print(f"after {count:,} runs: {resident():.0f} MiB")
+
+
+# Says when Ctrl-C reached it.
+LONG = """
+import time, narrows
+long = narrows.Scenario.load("sbd/nsb-2").set("duration", "100000 s")
+while True:
+    print("ready", flush=True)
+    try:
+        narrows.run(long, cc="lia", force=True)
+    except KeyboardInterrupt:
+        print(time.monotonic(), flush=True)
+"""
+
+
+def ctrl_c() -> None:
+    """How long a run goes on after Ctrl-C, in another process."""
+    took = []
+    with subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        for each in range(50):
+            assert child.stdout.readline() == "ready\n"
+            time.sleep(0.3 + 0.0013 * each)
+            sent = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            took.append(1e3 * (float(child.stdout.readline()) - sent))
+        child.kill()
+    print(f"Ctrl-C stops a run after {min(took):.0f} to {max(took):.0f} ms, median {statistics.median(took):.0f}")
 
 
 def children() -> float:
@@ -144,5 +174,6 @@ if __name__ == "__main__":
     one_run()
     a_million_rows()
     memory(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
+    ctrl_c()
     tasks()
     per_task()

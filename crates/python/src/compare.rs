@@ -211,7 +211,7 @@ impl Comparison {
     /// Returns
     /// -------
     /// dict
-    ///     What `compare.json` of the command has.
+    ///     ``rows``, a list of dicts; the names in them carry the units.
     fn to_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         loads(py, &self.results.json)
     }
@@ -221,7 +221,7 @@ impl Comparison {
     /// Returns
     /// -------
     /// str
-    ///     What `compare.csv` has: a line for each row.
+    ///     A line for each row, after one of the columns' names, which carry the units.
     fn to_csv(&self) -> String {
         String::from_utf8_lossy(&self.results.csv).into_owned()
     }

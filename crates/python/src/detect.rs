@@ -61,10 +61,9 @@ struct FlowRow {
 
 #[pymethods]
 impl Detection {
-    /// A row for each two flows ``a`` and ``b``: ``verdict`` is "shared", "separate", or "cannot
-    /// tell" and ``why``; in force
-    /// since ``since_s``, seconds in the time of the file; ``compared_s``: for how long there was enough of
-    /// both to compare, seconds; ``confidence`` and ``concordance`` are from 0 to 1.
+    /// A row for each two flows ``a`` and ``b``: ``verdict`` is "shared", "separate", or "cannot tell" and ``why``; in
+    /// force since ``since_s``, seconds in the time of the file; ``compared_s``: for how long there was enough of both to
+    /// compare, seconds; ``confidence`` and ``concordance`` are from 0 to 1.
     #[getter]
     fn verdicts(&self) -> Table {
         Table::new(self.verdicts.clone())

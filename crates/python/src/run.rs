@@ -203,6 +203,8 @@ impl Run {
     /// ------
     /// Error
     ///     No such flow or link, or the folder cannot be written.
+    /// KeyboardInterrupt
+    ///     Ctrl-C; the folder has no captures then.
     #[pyo3(signature = (path, capture=None))]
     fn to_pcap(
         &self,

@@ -82,6 +82,11 @@ impl Table {
     }
 
     /// The rows as dicts, for small tables where no library of data frames is at hand.
+    ///
+    /// Returns
+    /// -------
+    /// list of dict
+    ///     A dict for each row, by the names of the columns, which carry the units.
     fn to_pylist(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let json = at_once(py, || {
             let mut rows = Vec::new();

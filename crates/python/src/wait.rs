@@ -18,7 +18,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// called now and then.
 ///
 /// # Errors
-/// KeyboardInterrupt, what `look` fails with, or that of `work`.
+/// KeyboardInterrupt, what `look` fails with, or that of `work`; the system gives no thread.
 pub fn wait<T: Send>(
     py: Python<'_>,
     work: impl FnOnce(&Arc<AtomicBool>) -> Result<T, Failure> + Send,
@@ -28,10 +28,18 @@ pub fn wait<T: Send>(
     let (alive, mut ended) = channel::<()>();
     let (result, raised) = thread::scope(|scope| {
         let flag = Arc::clone(&stop);
-        let worker = scope.spawn(move || {
+        let thread = thread::Builder::new().spawn_scoped(scope, move || {
             let _alive = alive;
             quietly(|| work(&flag))
         });
+        let worker = match thread {
+            Ok(worker) => worker,
+            // A limit on processes or memory, as batch systems set.
+            Err(error) => {
+                let line = format!("narrows: cannot start a thread: {error}");
+                return (Err(Failure::Line(line)), None);
+            }
+        };
         let mut raised = None;
         loop {
             let ended = &mut ended;

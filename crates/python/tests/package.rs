@@ -64,6 +64,12 @@ fn the_package_passes_its_own_tests() {
 }
 
 #[test]
+#[ignore = "minutes"]
+fn the_package_passes_its_slow_tests() {
+    pytest(here(), &["-m", "slow", "tests"]);
+}
+
+#[test]
 fn the_notebooks_run() {
     pytest(&here().join("../../docs/notebooks"), &["--nbmake", "--nbmake-timeout", "600", "."]);
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import json
 import multiprocessing
 import pickle
 import re
@@ -151,6 +152,71 @@ def test_errors_say_where_and_what(scenario, call, field, expected, hint) -> Non
     assert (str(copy), copy.file, copy.field, copy.expected) == (str(error), error.file, error.field, error.expected)
 
 
+# As nobody, who may not do what the kernel's runs need.
+KERNEL = """
+import os, narrows
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+calls = [
+    lambda: narrows.run("sbd/nsb-2", on="kernel"),
+    lambda: narrows.compare("sbd/nsb-2", "lia", 1, on=["sim", "kernel"], progress=False),
+    lambda: narrows.sweep(narrows.Plan("sbd/nsb-2", "lia", 1, on="kernel")),
+]
+for call in calls:
+    try:
+        call()
+    except narrows.Error as error:
+        print(f"{error.field}: {error}")
+"""
+
+
+def test_the_kernel_is_not_in_the_wheel_or_needs_root() -> None:
+    output = subprocess.run([sys.executable, "-c", KERNEL], capture_output=True, text=True, check=False)
+    assert output.returncode == 0, output.stderr
+    lines = output.stdout.splitlines()
+    missing = "on: on: built without kernel support; `make install` includes it"
+    # Tests of all crates together build the library with it.
+    if missing in lines:
+        assert lines == [missing] * 3
+    else:
+        run, compare, sweep = lines
+        assert run == compare == "kernel: kernel: emulation needs root, to create network namespaces"
+        assert sweep.startswith("on: on: kernel runs in real time")
+
+
+# Neither a thread nor memory for its stack, as under a limit of a batch system.
+NO_THREAD = """
+import resource
+from pathlib import Path
+import narrows
+scenario = narrows.Scenario.load("sbd/nsb-2")
+pages = int(Path("/proc/self/statm").read_text().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 2**20,) * 2)
+try:
+    narrows.run(scenario)
+except narrows.Error as error:
+    print(error)
+"""
+
+
+def test_a_system_without_a_thread_to_give_is_an_error() -> None:
+    output = subprocess.run([sys.executable, "-c", NO_THREAD], capture_output=True, text=True, check=False)
+    assert output.stdout.startswith("narrows: cannot start a thread: "), output.stderr
+
+
+def test_a_panic_is_an_error(scenario: narrows.Scenario) -> None:
+    run = narrows.run(scenario, cc="lia+xcorr", series=True)
+    restore, (text,) = run.__reduce__()
+    # What was pickled and is damaged: the page looks up where a decision has each path, and finds nothing.
+    state = json.loads(text)
+    state["run"]["decisions"][1]["places"] = []
+    with pytest.raises(narrows.Error, match="narrows: internal error: .*out of bounds") as error:
+        restore(json.dumps(state))._repr_html_()
+    assert "\n" not in str(error.value)
+
+
 def test_errors_command_no_terminal() -> None:
     with pytest.raises(narrows.Error) as error:
         narrows.run("sbd/nsb-2", cc="\x1b[2J")
@@ -169,30 +235,41 @@ def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
     assert error.value.file == str(tmp_path / "none.toml")
 
 
-# Minutes long, so that no machine ends it first.
+# Minutes long, so that no machine ends it first; says when Ctrl-C reached it.
 LONG = """
-import sys, narrows
+import time, narrows
 long = narrows.Scenario.load("sbd/nsb-2").set("duration", "20000 s")
-print("ready", flush=True)
-try:
-    narrows.run(long, cc="lia", force=True)
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
+while True:
+    print("ready", flush=True)
+    try:
+        narrows.run(long, cc="lia", force=True)
+    except KeyboardInterrupt:
+        print(time.monotonic(), flush=True)
 """
 
 
-def test_ctrl_c_stops_a_run() -> None:
-    child = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None and child.stdout.readline() == "ready\n"
-    time.sleep(0.3)
-    sent = time.monotonic()
-    child.send_signal(signal.SIGINT)
-    try:
-        assert child.communicate(timeout=120)[0] == "interrupted\n"
-    finally:
-        child.kill()
-    # 100 ms on an idle machine; this one may be busy, and Python has to end.
-    assert time.monotonic() - sent < 5.0
+def test_ctrl_c_stops_a_run_within_100_ms() -> None:
+    with subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True) as child:
+
+        def taken(wait: float) -> float:
+            """How long the run went on after Ctrl-C, s."""
+            assert child.stdout is not None and child.stdout.readline() == "ready\n"
+            # It has a thread of its own as soon as it runs.
+            while len(list(Path(f"/proc/{child.pid}/task").iterdir())) == 1:
+                time.sleep(0.001)
+            time.sleep(wait)
+            sent = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            return float(child.stdout.readline()) - sent
+
+        try:
+            # At any time of the looks for Ctrl-C; once more where other work kept the processor away.
+            rounds: list[list[float]] = []
+            while not rounds or (max(rounds[-1]) >= 0.1 and len(rounds) < 4):
+                rounds.append([taken(0.05 + 0.013 * each) for each in range(5)])
+        finally:
+            child.kill()
+    assert max(rounds[-1]) < 0.1, rounds
 
 
 def test_other_threads_go_on_meanwhile(scenario: narrows.Scenario) -> None:

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -23,6 +24,7 @@ import pytest
 from conftest import brief, resident
 from narrows import _narrows, _sweep
 
+HERE = Path(__file__).parent
 SWEEP = {"links.bottleneck1.rate": ["5 Mbit/s", "8 Mbit/s"], "links.bottleneck2.queue": "10..40 packets:2"}
 
 
@@ -64,6 +66,36 @@ def test_jobs_and_what_is_called_meanwhile(whole: narrows.Comparison) -> None:
     assert told[-1] == (24, 24)
     with pytest.raises(ZeroDivisionError):
         narrows.compare(brief(), "lia", 50, progress=lambda *_: 1 / 0)
+
+
+def test_a_comparison_that_ctrl_c_stops_loses_no_finished_run(tmp_path: Path) -> None:
+    def compared(out: Path, **more: object) -> narrows.Comparison:
+        return narrows.compare(brief().set("duration", "30 s"), "lia", 8, out=out, **more)
+
+    out = tmp_path / "ours"
+    code = f"""if True:
+        import functools, narrows
+        from conftest import brief
+        said = functools.partial(print, flush=True)
+        try:
+            narrows.compare(brief().set("duration", "30 s"), "lia", 8, jobs=1, out={str(out)!r}, progress=said)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=HERE) as child:
+        assert child.stdout is not None
+        while (done := int(child.stdout.readline().split()[0])) < 3:
+            pass
+        child.send_signal(signal.SIGINT)
+        said = child.communicate(timeout=120)[0].split("\n")
+    assert said[-2:] == ["interrupted", ""], said
+    assert not (out / "rows.csv").exists()
+    told: list[int] = []
+    resumed = compared(out, resume=True, progress=lambda done, of: told.append(done))
+    # What had finished is there at once.
+    assert told[0] >= done, told
+    same(resumed, compared(tmp_path / "whole", progress=False))
+    assert files(out) == files(tmp_path / "whole")
 
 
 def test_a_folder_of_results_is_the_commands(tmp_path: Path) -> None:
@@ -310,6 +342,30 @@ def test_a_long_plan_takes_little_memory() -> None:
     assert len(done.runs) == 2000 and len(done.rows) == 1
     assert resident() - before < 20 << 20
 
+    # Tasks, which have 10 kB each, are made one after the other.
+    before = resident()
+    tasks = _narrows.Sweep(long, "lia", 10**5, None, None, "sim", None, None, False)
+    assert len(tasks) == 10**5 and json.loads(tasks.task(10**5 - 1))["last"] == 10**5
+    assert resident() - before < 1 << 20
+
+
+@pytest.mark.slow
+def test_a_plan_of_100_000_tasks_takes_little_memory() -> None:
+    long = brief().set("duration", "1000 s")
+    results = _narrows.Sweep(brief(), "lia", 1, None, None, "sim", None, None, False)
+    canned = Canned(_narrows.work(results.task(0)))
+    sizes = [resident()]
+
+    def look(done: int, _: int) -> None:
+        if done % 1000 == 0:
+            sizes.append(resident())
+
+    sweep = {"links.bottleneck1.rate": [f"{1000 + rate} kbit/s" for rate in range(1000)]}
+    done = narrows.sweep(narrows.Plan(long, "lia", 100, sweep=sweep), canned, progress=look)
+    assert len(done.runs) == 10**5 and len(done.rows) == 1000
+    # What stays is scenarios and rows, and some 200 bytes of a run; the summaries would be 400 MB.
+    assert max(sizes) - sizes[0] < 100 << 20, sizes
+
 
 class CommClosedError(OSError):
     """As Dask calls its own."""
@@ -346,10 +402,9 @@ def test_what_a_lost_scheduler_or_a_killed_client_left_is_done_by_the_next(whole
                     os.kill(os.getpid(), signal.SIGKILL)
             narrows.sweep(plan(), out={str(out)!r}, resume=True, progress=told)
     """
-    here = Path(__file__).parent
 
     def other(how: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-c", code, how], check=False, cwd=here, capture_output=True, text=True)
+        return subprocess.run([sys.executable, "-c", code, how], check=False, cwd=HERE, capture_output=True, text=True)
 
     killed = other("killed")
     assert killed.returncode == -signal.SIGKILL, killed.stderr
@@ -359,6 +414,39 @@ def test_what_a_lost_scheduler_or_a_killed_client_left_is_done_by_the_next(whole
     first = int(done.stdout.split()[0])
     assert first > 3, done.stdout
     same(narrows.sweep(plan(), out=out, resume=True), whole)
+
+
+# A scheduler and a worker, in one process that can be killed.
+CLUSTER = """
+import time, distributed
+options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+cluster = distributed.LocalCluster(**options, host="127.0.0.1", protocol="tcp://")
+print(cluster.scheduler_address, flush=True)
+time.sleep(600)
+"""
+
+
+def test_dask_loses_its_scheduler(whole: narrows.Comparison, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    out = tmp_path / "set"
+
+    def swept(seen: Callable[[int, subprocess.Popen[str]], object], **more: object) -> narrows.Comparison:
+        with subprocess.Popen([sys.executable, "-c", CLUSTER], stdout=subprocess.PIPE, text=True) as cluster:
+            try:
+                assert cluster.stdout is not None
+                with distributed.Client(cluster.stdout.readline().strip()) as client:
+                    return narrows.sweep(plan(), client, out=out, progress=lambda done, _: seen(done, cluster), **more)
+            finally:
+                cluster.kill()
+
+    with pytest.raises(narrows.Error, match=r"client: lost its scheduler .* resume=True"):
+        swept(lambda done, cluster: cluster.kill() if done == 3 else None)
+    there = len(list(out.glob("part-*.parquet")))
+    assert 3 <= there < 8
+    told: list[int] = []
+    same(swept(lambda done, _: told.append(done), resume=True), whole)
+    assert told == list(range(there + 1, 9))
+    assert polars.read_parquet(str(out / "*.parquet")).height == 24
 
 
 def test_shards_in_any_order_are_the_whole(tmp_path: Path) -> None:

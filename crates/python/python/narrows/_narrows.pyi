@@ -5,6 +5,25 @@ from typing import Any, TypeAlias, final
 
 _Path: TypeAlias = str | PathLike[str]
 
+__all__ = [
+    "Comparison",
+    "Detection",
+    "PaperTable",
+    "Run",
+    "Scenario",
+    "Sweep",
+    "Table",
+    "__version__",
+    "build",
+    "compare",
+    "detect",
+    "listed",
+    "main",
+    "papers",
+    "run",
+    "work",
+]
+
 __version__: str
 
 def main(words: list[str]) -> int: ...
