@@ -4,9 +4,11 @@
 use narrows_lab::Error;
 
 use super::Rival::{Nothing, Own};
-use super::{MODELS, Rival, SMALL, against, first, gain, get, goodput, mptcp, over, seeds, tcp};
+use super::{
+    ANSWER, Rival, SMALL, against, against_with, first, gain, get, goodput, mptcp, over, seeds, tcp,
+};
 use crate::figures::{Interval, text};
-use crate::verdict::{Side, inside};
+use crate::verdict::{Side, about, inside};
 use crate::{Cell, Grid, Judged, Kept, Runs, Verdict};
 
 type Found = Result<Option<Interval>, Error>;
@@ -18,10 +20,17 @@ struct Claim {
     what: &'static str,
     published: f64,
     ours: fn(&Runs) -> Found,
-    /// Which side of it is better, if one is.
-    better: Option<Side>,
+    rule: Rule,
     /// What decides it, as far as seen.
     decides: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    /// A published ratio, and which side of it is better.
+    Ratio(Side),
+    /// "Almost equal": within 10 % of 1.
+    Equal,
 }
 
 impl Claim {
@@ -34,40 +43,87 @@ impl Claim {
     ) -> Claim {
         // A gain over another control, a part of a link, what is left to the rival, and what a connection that has
         // less than its rival has of that: all are better if they are more.
-        Claim { place, what, published, ours, better: Some(Side::More), decides }
+        Claim { place, what, published, ours, rule: Rule::Ratio(Side::More), decides }
     }
 
-    /// More than a rival's share is not better, nor is less of it.
-    const fn unfair(mut self) -> Claim {
-        self.better = None;
+    /// A share beside a rival in one bottleneck: off either way is worse.
+    const fn share(mut self) -> Claim {
+        self.rule = Rule::Ratio(Side::Exact);
         self
+    }
+
+    const fn equal(mut self) -> Claim {
+        self.rule = Rule::Equal;
+        self
+    }
+
+    fn judge(&self, found: Option<Interval>) -> Judged {
+        match self.rule {
+            Rule::Ratio(better) => near(found, self.published, better),
+            Rule::Equal => about(found, self.published, 0.1, Side::Exact).into(),
+        }
     }
 }
 
 /// The fair share of the rival in scenario 4, Mbit/s.
 const SHARE: f64 = 0.5;
 
-const CLAIMS: [Claim; 24] = [
+const DIVISION: &str = "the division: `bbr+btlbw` loses nothing";
+const COUPLED: &str = "whether the two paths are coupled";
+const FULL: &str = "what the scheduler does when the buffer is full";
+const SOON: &str = "how soon it is closed, how much is held up";
+
+static CLAIMS: [Claim; 40] = [
     Claim::of(
         "Figure 1",
         "two bbr / their link",
         (3.6 + 3.62) / 10.0,
         link_used,
-        "not known: theirs lose a third",
+        "not known: theirs leave more than a quarter",
     ),
+    Claim::of("Figure 1", "bbr: window of one / of the other", 1.0, windows, "the same estimate")
+        .equal(),
     Claim::of(
         "1",
         "c-mpbbr / lia",
         11.7 / 8.8,
         |runs| between(runs, "one", Nothing, "c-mpbbr", "lia"),
-        "how much is lost",
+        "how much is lost: 0.1 % is our rule",
+    ),
+    Claim::of(
+        "1",
+        "c-mpbbr / lia, 0.2 % of loss",
+        11.7 / 8.8,
+        |runs| with_loss(runs, "one", "0.2 %", "c-mpbbr", "lia"),
+        "the same",
     ),
     Claim::of(
         "2",
         "c-mpbbr: first subflow / rival",
         3.7 / 4.1,
         |runs| beside(runs, "two", "c-mpbbr", first),
-        "how far estimates exceed rates",
+        COUPLED,
+    ),
+    Claim::of(
+        "2",
+        "the same, `btlbw.cycles=1`",
+        3.7 / 4.1,
+        |runs| first_with(runs, "btlbw.cycles=1"),
+        COUPLED,
+    ),
+    Claim::of(
+        "2",
+        "the same, `btlbw.alpha=0.05`",
+        3.7 / 4.1,
+        |runs| first_with(runs, "btlbw.alpha=0.05"),
+        COUPLED,
+    ),
+    Claim::of(
+        "2",
+        "the same, `btlbw.alpha=0.02`",
+        3.7 / 4.1,
+        |runs| first_with(runs, "btlbw.alpha=0.02"),
+        COUPLED,
     ),
     Claim::of(
         "2",
@@ -81,7 +137,7 @@ const CLAIMS: [Claim; 24] = [
         "c-mpbbr / lia",
         7.5 / 4.9,
         |runs| between(runs, "two", Own, "c-mpbbr", "lia"),
-        "both rows above",
+        "coupling, and more on the first path under lia",
     ),
     Claim::of(
         "3",
@@ -89,7 +145,8 @@ const CLAIMS: [Claim; 24] = [
         4.3 / 3.8,
         |runs| beside(runs, "three", "c-mpbbr", mptcp),
         "the division",
-    ),
+    )
+    .share(),
     Claim::of(
         "3",
         "han-bbr / rival",
@@ -97,7 +154,7 @@ const CLAIMS: [Claim; 24] = [
         |runs| beside(runs, "three", "han-bbr", mptcp),
         "which formula they ran",
     )
-    .unfair(),
+    .share(),
     Claim::of(
         "3",
         "u-mpbbr / rival",
@@ -105,7 +162,7 @@ const CLAIMS: [Claim; 24] = [
         |runs| beside(runs, "three", "u-mpbbr", mptcp),
         "two flows to one",
     )
-    .unfair(),
+    .share(),
     Claim::of(
         "3",
         "lia / rival",
@@ -122,34 +179,6 @@ const CLAIMS: [Claim; 24] = [
     ),
     Claim::of(
         "4",
-        "c-mpbbr / u-mpbbr, 1 MB",
-        36.0 / 16.5,
-        |runs| with_small(runs, "c-mpbbr", "u-mpbbr"),
-        "how soon it is closed, how much is held up",
-    ),
-    Claim::of(
-        "4",
-        "c-mpbbr / han-bbr, 1 MB",
-        36.0 / 15.4,
-        |runs| with_small(runs, "c-mpbbr", "han-bbr"),
-        "the same",
-    ),
-    Claim::of(
-        "4",
-        "c-mpbbr / lia, 1 MB",
-        36.0 / 24.3,
-        |runs| with_small(runs, "c-mpbbr", "lia"),
-        "the same",
-    ),
-    Claim::of(
-        "4",
-        "lia / u-mpbbr, 1 MB",
-        24.3 / 16.5,
-        |runs| with_small(runs, "lia", "u-mpbbr"),
-        "LIA's window on the slow path",
-    ),
-    Claim::of(
-        "4",
         "c-mpbbr: rival / its share",
         0.86 / SHARE,
         |runs| Ok(left(&against(runs, "four", Own)?["c-mpbbr"])),
@@ -157,38 +186,122 @@ const CLAIMS: [Claim; 24] = [
     ),
     Claim::of(
         "4",
+        "c-mpbbr / u-mpbbr, 1 MB",
+        36.0 / 16.5,
+        |runs| of_small(runs, "c-mpbbr", "u-mpbbr"),
+        SOON,
+    ),
+    Claim::of(
+        "4",
+        "c-mpbbr / han-bbr, 1 MB",
+        36.0 / 15.4,
+        |runs| of_small(runs, "c-mpbbr", "han-bbr"),
+        SOON,
+    ),
+    Claim::of(
+        "4",
+        "c-mpbbr / lia, 1 MB",
+        36.0 / 24.3,
+        |runs| of_small(runs, "c-mpbbr", "lia"),
+        FULL,
+    ),
+    Claim::of(
+        "4",
+        "lia / u-mpbbr, 1 MB",
+        24.3 / 16.5,
+        |runs| of_small(runs, "lia", "u-mpbbr"),
+        FULL,
+    ),
+    Claim::of(
+        "4",
         "c-mpbbr: rival / its share, 1 MB",
         0.86 / SHARE,
         |runs| Ok(left(&small(runs, "c-mpbbr")?)),
-        "the same",
+        "how rarely the path may send",
     ),
     Claim::of(
         "4",
         "han-bbr: rival / its share, 1 MB",
         0.47 / SHARE,
         |runs| Ok(left(&small(runs, "han-bbr")?)),
-        "how seldom the path may send",
+        "how rarely the path may send",
     ),
     Claim::of(
         "4",
         "u-mpbbr: rival / its share, 1 MB",
         0.4 / SHARE,
         |runs| Ok(left(&small(runs, "u-mpbbr")?)),
-        "the same",
+        "how rarely the path may send",
     ),
     Claim::of(
         "4",
         "lia: rival / its share, 1 MB",
         0.8 / SHARE,
         |runs| Ok(left(&small(runs, "lia")?)),
-        "LIA's window on the slow path",
+        FULL,
+    ),
+    Claim::of(
+        "4",
+        "c-mpbbr / u-mpbbr, 1 MB, v0.89",
+        36.0 / 16.5,
+        |runs| of_answer(runs, "c-mpbbr", "u-mpbbr"),
+        FULL,
+    ),
+    Claim::of(
+        "4",
+        "c-mpbbr / han-bbr, 1 MB, v0.89",
+        36.0 / 15.4,
+        |runs| of_answer(runs, "c-mpbbr", "han-bbr"),
+        FULL,
+    ),
+    Claim::of(
+        "4",
+        "c-mpbbr / lia, 1 MB, v0.89",
+        36.0 / 24.3,
+        |runs| of_answer(runs, "c-mpbbr", "lia"),
+        FULL,
+    ),
+    Claim::of(
+        "4",
+        "lia / u-mpbbr, 1 MB, v0.89",
+        24.3 / 16.5,
+        |runs| of_answer(runs, "lia", "u-mpbbr"),
+        FULL,
+    ),
+    Claim::of(
+        "4",
+        "c-mpbbr: rival / its share, 1 MB, v0.89",
+        0.86 / SHARE,
+        |runs| Ok(left(&answer(runs, "c-mpbbr")?)),
+        "how rarely the path may send",
+    ),
+    Claim::of(
+        "4",
+        "han-bbr: rival / its share, 1 MB, v0.89",
+        0.47 / SHARE,
+        |runs| Ok(left(&answer(runs, "han-bbr")?)),
+        "how rarely the path may send",
+    ),
+    Claim::of(
+        "4",
+        "u-mpbbr: rival / its share, 1 MB, v0.89",
+        0.4 / SHARE,
+        |runs| Ok(left(&answer(runs, "u-mpbbr")?)),
+        "how rarely the path may send",
+    ),
+    Claim::of(
+        "4",
+        "lia: rival / its share, 1 MB, v0.89",
+        0.8 / SHARE,
+        |runs| Ok(left(&answer(runs, "lia")?)),
+        FULL,
     ),
     Claim::of(
         "5",
         "c-mpbbr / u-mpbbr",
         14.5 / 15.5,
         |runs| between(runs, "five", Nothing, "c-mpbbr", "u-mpbbr"),
-        "window divided, too",
+        DIVISION,
     ),
     Claim::of(
         "5",
@@ -199,24 +312,45 @@ const CLAIMS: [Claim; 24] = [
     ),
     Claim::of(
         "5",
-        "lia / u-mpbbr",
-        10.5 / 15.5,
-        |runs| between(runs, "five", Nothing, "lia", "u-mpbbr"),
-        "losses, which ours do not have",
+        "c-mpbbr / lia",
+        14.5 / 10.5,
+        |runs| between(runs, "five", Nothing, "c-mpbbr", "lia"),
+        "the division, and how much is lost",
     ),
     Claim::of(
         "5",
-        "olia / u-mpbbr",
-        11.4 / 15.5,
-        |runs| between(runs, "five", Nothing, "olia", "u-mpbbr"),
+        "c-mpbbr / olia",
+        14.5 / 11.4,
+        |runs| between(runs, "five", Nothing, "c-mpbbr", "olia"),
+        "the division, and how much is lost",
+    ),
+    Claim::of(
+        "5",
+        "c-mpbbr / balia",
+        14.5 / 12.0,
+        |runs| between(runs, "five", Nothing, "c-mpbbr", "balia"),
+        "the division, and how much is lost",
+    ),
+    Claim::of(
+        "5",
+        "c-mpbbr / lia, 0.1 % of loss",
+        14.5 / 10.5,
+        |runs| with_loss(runs, "five", "0.1 %", "c-mpbbr", "lia"),
         "the same",
     ),
     Claim::of(
         "5",
-        "balia / u-mpbbr",
-        12.0 / 15.5,
-        |runs| between(runs, "five", Nothing, "balia", "u-mpbbr"),
-        "the same",
+        "c-mpbbr / lia, 0.3 % of loss",
+        14.5 / 10.5,
+        |runs| with_loss(runs, "five", "0.3 %", "c-mpbbr", "lia"),
+        "how much is lost",
+    ),
+    Claim::of(
+        "5",
+        "bbr+btlbw, its division is ours / lia, 0.1 % of loss",
+        14.5 / 10.5,
+        |runs| with_loss(runs, "five", "0.1 %", "bbr+btlbw", "lia"),
+        "the division",
     ),
 ];
 
@@ -224,6 +358,13 @@ const CLAIMS: [Claim; 24] = [
 fn link_used(runs: &Runs) -> Found {
     let found = get(runs, "cmpbbr/two-bbr", &["bbr"], [""; 0], seeds(runs))?;
     Ok(over(&found["bbr"], |run| (goodput(run, "flow1") + goodput(run, "flow2")) / 10.0))
+}
+
+/// The window of one flow of Figure 1 over that of the other, which follow their estimates.
+fn windows(runs: &Runs) -> Found {
+    let found = get(runs, "cmpbbr/two-bbr", &["bbr"], [""; 0], seeds(runs))?;
+    let window = |run: &Kept, flow| run.connection(flow).paths[0].mean_cwnd_packets;
+    Ok(over(&found["bbr"], |run| window(run, "flow1") / window(run, "flow2")))
 }
 
 /// The connection under one control over that under another.
@@ -238,19 +379,36 @@ fn beside(runs: &Runs, scenario: &str, control: &str, of: fn(&Kept) -> f64) -> F
     Ok(over(&found[control], |run| of(run) / tcp(run)))
 }
 
-/// Scenario 4 with buffers of 1 MB, beside the control's own rival.
-fn small(runs: &Runs, control: &str) -> Result<Vec<Kept>, Error> {
-    let (together, rival): (&[&str], _) = if MODELS.contains(&control) {
-        (&["c-mpbbr", "u-mpbbr", "han-bbr"], "bbr")
-    } else {
-        (&["lia"], "reno")
-    };
-    let settings = [&format!("flows.tcp1.cc={rival}"), SMALL[0], SMALL[1]];
-    Ok(get(runs, "cmpbbr/four", together, settings, seeds(runs))?[control].clone())
+/// What the first path of scenario 2 has over its rival under C-MPBBR whose detector differs.
+fn first_with(runs: &Runs, setting: &str) -> Found {
+    let settings = ["flows.tcp1.cc=bbr", setting];
+    let found = get(runs, "cmpbbr/two", &["c-mpbbr"], settings, seeds(runs))?;
+    Ok(over(&found["c-mpbbr"], |run| first(run) / tcp(run)))
 }
 
-fn with_small(runs: &Runs, one: &str, other: &str) -> Found {
+/// One control over another with so much loss on both paths.
+fn with_loss(runs: &Runs, scenario: &str, loss: &str, one: &str, other: &str) -> Found {
+    let settings = ["bottleneck1", "bottleneck2"].map(|link| format!("links.{link}.loss={loss}"));
+    let found = get(runs, &format!("cmpbbr/{scenario}"), &[one, other], settings, seeds(runs))?;
+    Ok(gain(&found[one], &found[other]))
+}
+
+/// Scenario 4 with buffers of 1 MB, beside the control's own rival.
+fn small(runs: &Runs, control: &str) -> Result<Vec<Kept>, Error> {
+    Ok(against_with(runs, "four", Own, &SMALL)?[control].clone())
+}
+
+/// The same with the answer of out-of-tree MPTCP to a full buffer.
+fn answer(runs: &Runs, control: &str) -> Result<Vec<Kept>, Error> {
+    Ok(against_with(runs, "four", Own, &[&SMALL[..], &[ANSWER]].concat())?[control].clone())
+}
+
+fn of_small(runs: &Runs, one: &str, other: &str) -> Found {
     Ok(gain(&small(runs, one)?, &small(runs, other)?))
+}
+
+fn of_answer(runs: &Runs, one: &str, other: &str) -> Found {
+    Ok(gain(&answer(runs, one)?, &answer(runs, other)?))
 }
 
 /// What the rival keeps, over its fair share of scenario 4.
@@ -260,19 +418,16 @@ fn left(runs: &[Kept]) -> Option<Interval> {
 
 /// A published ratio: reproduced if our whole interval is within a quarter of it, unless some of that is nearer to no
 /// effect, 1; then, or if the interval is there only in part, it cannot be told.
-fn near(found: Option<Interval>, published: f64, better: Option<Side>) -> Judged {
+fn near(found: Option<Interval>, published: f64, better: Side) -> Judged {
     let quarter = published / 4.0;
     let (least, most) = (published - quarter, published + quarter);
-    let verdict = inside(found, least, most, better);
+    let verdict = inside(found, least, most, Some(better));
     let Some((middle, half)) = found.and_then(Interval::bounds) else { return verdict.into() };
     // The least effect of the interval, seen from 1.
     let effect = (published - 1.0).signum() * (middle - 1.0) - half;
     match verdict {
         Verdict::Reproduced if effect < (published - 1.0).abs() / 2.0 => {
             Judged::new(Verdict::CannotBeTold, "nearer to no effect")
-        }
-        Verdict::CannotBeTold if better.is_none() && !(least..=most).contains(&middle) => {
-            Judged::new(Verdict::CannotBeTold, "neither side is better")
         }
         other => other.into(),
     }
@@ -294,7 +449,7 @@ pub fn claims(runs: &Runs) -> Result<Grid, Error> {
             claim.what.into(),
             format!("{:.2}", claim.published).into(),
             text(found, 2).into(),
-            near(found, claim.published, claim.better).into(),
+            claim.judge(found).into(),
             claim.decides.into(),
         ]);
     }
@@ -305,13 +460,13 @@ pub fn claims(runs: &Runs) -> Result<Grid, Error> {
 mod tests {
     use super::*;
 
-    fn judged(mean: f64, half: f64, published: f64, better: Option<Side>) -> String {
+    fn judged(mean: f64, half: f64, published: f64, better: Side) -> String {
         near(Some(Interval { mean, half: Some(half) }), published, better).to_string()
     }
 
     #[test]
     fn a_ratio_is_reproduced_within_a_quarter_unless_it_is_nearer_to_no_effect() {
-        let of = |mean, half, published| judged(mean, half, published, Some(Side::More));
+        let of = |mean, half, published| judged(mean, half, published, Side::More);
         assert_eq!(of(2.19, 0.06, 2.18), "reproduced");
         assert_eq!(of(0.68, 0.02, 0.68), "reproduced");
         assert_eq!(of(1.10, 0.01, 1.33), "cannot be told (nearer to no effect)");
@@ -323,11 +478,13 @@ mod tests {
 
     #[test]
     fn beyond_a_quarter_it_is_as_the_side_says() {
-        assert_eq!(judged(1.00, 0.01, 2.18, Some(Side::More)), "worse");
-        assert_eq!(judged(2.85, 0.06, 1.48, Some(Side::More)), "better");
-        assert_eq!(judged(2.7, 0.2, 2.18, Some(Side::More)), "cannot be told");
-        assert_eq!(judged(0.64, 0.02, 2.44, None), "cannot be told (neither side is better)");
-        assert_eq!(judged(1.98, 0.08, 2.19, None), "reproduced");
-        assert_eq!(near(None, 2.0, None).to_string(), "cannot be told");
+        assert_eq!(judged(1.00, 0.01, 2.18, Side::More), "worse");
+        assert_eq!(judged(2.85, 0.06, 1.48, Side::More), "better");
+        assert_eq!(judged(2.7, 0.2, 2.18, Side::More), "cannot be told");
+        // A share that is off either way.
+        assert_eq!(judged(0.64, 0.02, 2.44, Side::Exact), "worse");
+        assert_eq!(judged(3.5, 0.1, 2.44, Side::Exact), "worse");
+        assert_eq!(judged(1.98, 0.08, 2.19, Side::Exact), "reproduced");
+        assert_eq!(near(None, 2.0, Side::Exact).to_string(), "cannot be told");
     }
 }

@@ -6,7 +6,7 @@ mod rankings;
 mod tables;
 
 use narrows_lab::Error;
-use narrows_stats::jain;
+use narrows_stats::{jain, mean};
 
 use crate::figures::{Interval, ratios, spread};
 use crate::{Ask, Controls, Kept, Paper, Runs, Table};
@@ -90,7 +90,7 @@ pub const PAPER: Paper = Paper {
         },
         Table {
             name: "rankings",
-            about: "Figures 11 to 14: what the text says of its pictures",
+            about: "Figures 11 to 14: what the text says of its pictures, and what decides it",
             make: rankings::rankings,
         },
         Table {
@@ -122,6 +122,9 @@ fn rates(scenario: &str) -> &'static [f64] {
 
 /// Buffers that fill: what the paper shows in scenario 4 asks for some, and it does not say which.
 const SMALL: [&str; 2] = ["flows.mptcp.recv_buffer=1 MB", "flows.mptcp.send_buffer=1 MB"];
+
+/// What out-of-tree MPTCP, which the paper ran, does by default when a buffer is full.
+const ANSWER: &str = "flows.mptcp.scheduler=mptcp-v0.89";
 
 // --- Runs -----------------------------------------------------------------------------------------------
 
@@ -168,16 +171,40 @@ impl Rival {
 
 /// All controls in a scenario of the paper.
 fn against(runs: &Runs, scenario: &str, rival: Rival) -> Result<Controls, Error> {
+    against_with(runs, scenario, rival, &[])
+}
+
+/// The same in a network that differs.
+fn against_with(
+    runs: &Runs,
+    scenario: &str,
+    rival: Rival,
+    more: &[&str],
+) -> Result<Controls, Error> {
     let flows: &[&str] = if scenario == "complex" { &["tcp1", "tcp2", "tcp3"] } else { &["tcp1"] };
+    let name = format!("cmpbbr/{scenario}");
     let beside = |controls: &[&str], law: &str| {
-        let settings = flows.iter().map(|flow| format!("flows.{flow}.cc={law}"));
-        get(runs, &format!("cmpbbr/{scenario}"), controls, settings, seeds(runs))
+        let rivals = flows.iter().map(|flow| format!("flows.{flow}.cc={law}"));
+        let settings = rivals.chain(more.iter().map(|one| one.to_string()));
+        get(runs, &name, controls, settings, seeds(runs))
     };
     match rival {
-        Rival::Nothing => get(runs, &format!("cmpbbr/{scenario}"), &laws(), [""; 0], seeds(runs)),
+        Rival::Nothing => get(runs, &name, &laws(), more.iter().copied(), seeds(runs)),
         Rival::Own => Ok(beside(&MODELS, "bbr")?.and(beside(&WINDOWS, "reno")?)),
         Rival::Cubic => beside(&laws(), "cubic"),
     }
+}
+
+/// Two connections of the same control, nothing else: `mptcp` and `other`.
+fn twice(runs: &Runs, scenario: &str, law: &str, seeds: u64) -> Result<Vec<Kept>, Error> {
+    // What the other is called as a flow's own control.
+    let same = match law {
+        "c-mpbbr" => "bbr+btlbw",
+        "u-mpbbr" | "han-bbr" => "bbr",
+        other => other,
+    };
+    let other = [format!("flows.other.cc={same}")];
+    Ok(get(runs, &format!("cmpbbr/{scenario}-itself"), &[law], other, seeds)?[law].clone())
 }
 
 // --- Figures --------------------------------------------------------------------------------------------
@@ -216,6 +243,22 @@ fn benefit(run: &Kept, rates: &[f64]) -> f64 {
 fn fairness(run: &Kept, scenario: &str) -> f64 {
     let ours = if scenario == "two" { first(run) } else { mptcp(run) };
     jain(&[ours, tcp(run)])
+}
+
+/// Jain's index of both of [`twice`].
+fn even(run: &Kept) -> f64 {
+    jain(&[mptcp(run), goodput(run, "other")])
+}
+
+/// The same with five paths: at each bottleneck of what the connection has there and its rival, the mean. The text does
+/// not say of what its index is.
+fn fairness_of_five(run: &Kept) -> f64 {
+    let paths = &run.connection("mptcp").paths;
+    let at = [(&paths[..1], "tcp1"), (&paths[1..3], "tcp2"), (&paths[3..], "tcp3")];
+    let each = at.map(|(ours, rival)| {
+        jain(&[ours.iter().map(|path| path.goodput_mbps).sum(), goodput(run, rival)])
+    });
+    mean(&each)
 }
 
 /// A figure over the seeds.

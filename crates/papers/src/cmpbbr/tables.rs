@@ -1,11 +1,10 @@
 //! Tables of what we have, without a verdict.
 
 use narrows_lab::Error;
-use narrows_stats::jain;
 
 use super::{
-    MODELS, Rival, SMALL, WINDOWS, against, benefit, fairness as jain_of, few, get, goodput, laws,
-    mptcp, over, rates, seeds, tcp, to_rival,
+    MODELS, Rival, SMALL, WINDOWS, against, benefit, even, fairness as jain_of, few, get, goodput,
+    laws, mptcp, over, rates, seeds, tcp, to_rival, twice,
 };
 use crate::figures::{spread, text};
 use crate::{Grid, Runs};
@@ -228,12 +227,6 @@ pub fn goal_1(runs: &Runs) -> Result<Grid, Error> {
 /// Two connections of the same control: Jain's index, and what both have, Mbit/s.
 pub fn itself(runs: &Runs) -> Result<Grid, Error> {
     const CONTROLS: [&str; 4] = ["c-mpbbr", "han-bbr", "u-mpbbr", "bbr+xcorr"];
-    // What the other is called as a flow's own control.
-    let same = |law| match law {
-        "c-mpbbr" => "bbr+btlbw",
-        "u-mpbbr" | "han-bbr" => "bbr",
-        other => other,
-    };
     let scenarios = [("scenario 2", "two"), ("scenario 3", "three"), ("five paths", "complex")];
     let heads =
         scenarios.iter().flat_map(|(name, _)| [format!("{name}: Jain"), format!("{name}: both")]);
@@ -241,11 +234,9 @@ pub fn itself(runs: &Runs) -> Result<Grid, Error> {
     for law in CONTROLS.into_iter().chain(WINDOWS) {
         let mut row = vec![law.to_owned()];
         for (_, scenario) in scenarios {
-            let other = [format!("flows.other.cc={}", same(law))];
-            let found = get(runs, &format!("cmpbbr/{scenario}-itself"), &[law], other, few(runs))?;
-            let pair = |run: &_| [mptcp(run), goodput(run, "other")];
-            row.push(text(over(&found[law], |run| jain(&pair(run))), 3));
-            row.push(text(over(&found[law], |run| pair(run).iter().sum()), 1));
+            let found = twice(runs, scenario, law, few(runs))?;
+            row.push(text(over(&found, even), 3));
+            row.push(text(over(&found, |run| mptcp(run) + goodput(run, "other")), 1));
         }
         grid.row(row);
     }

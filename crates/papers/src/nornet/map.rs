@@ -124,7 +124,7 @@ const fn line(
     Headline { letter, claim, published, decides }
 }
 
-/// What the paper's abstract and conclusion rest on, on its Linux, and in how many cells of the map, by buffer, it holds.
+/// What the paper's abstract and conclusion rest on, on Linux of its time, and in how many cells of the map, by buffer, it holds.
 pub fn headline(runs: &Runs) -> Result<Grid, Error> {
     let network = Network::of_era(runs, &ERAS[1])?;
     let map = networks(runs)?;

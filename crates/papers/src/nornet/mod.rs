@@ -27,7 +27,7 @@ pub const PAPER: Paper = Paper {
         },
         Table {
             name: "figure-2-3.14",
-            about: "Figure 2: one TCP over each pair, the paper's Linux",
+            about: "Figure 2: one TCP over each pair, Linux of its time",
             make: |runs| tables::figure_2(runs, &networks::ERAS[0]),
         },
         Table {
@@ -37,12 +37,12 @@ pub const PAPER: Paper = Paper {
         },
         Table {
             name: "figures-3-and-4-3.14",
-            about: "Figures 3 and 4: the connection, by first pair, the paper's Linux",
+            about: "Figures 3 and 4: the connection, by first pair, Linux of its time",
             make: |runs| tables::figures_3_and_4(runs, &networks::ERAS[0]),
         },
         Table {
             name: "figures-3-and-4-3.14-v0.89",
-            about: "Figures 3 and 4: the connection, by first pair, the paper's Linux and its scheduler",
+            about: "Figures 3 and 4: the connection, by first pair, Linux of its time with MPTCP v0.89's scheduler",
             make: |runs| tables::figures_3_and_4(runs, &networks::ERAS[1]),
         },
         Table {
@@ -52,12 +52,12 @@ pub const PAPER: Paper = Paper {
         },
         Table {
             name: "where-3.14",
-            about: "where the data went, the paper's Linux",
+            about: "where the data went, Linux of its time",
             make: |runs| tables::data_went(runs, &networks::ERAS[0]),
         },
         Table {
             name: "where-3.14-v0.89",
-            about: "where the data went, the paper's Linux and its scheduler",
+            about: "where the data went, Linux of its time with MPTCP v0.89's scheduler",
             make: |runs| tables::data_went(runs, &networks::ERAS[1]),
         },
         Table {

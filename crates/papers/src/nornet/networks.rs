@@ -26,15 +26,15 @@ pub struct Era {
     settings: &'static [&'static str],
 }
 
-/// The paper's, the same with its scheduler, and today's.
+/// Of the paper's time, as its text names no version; the same with the scheduler of MPTCP then; and today's.
 pub const ERAS: [Era; 3] = [
     Era { name: "3.14", tcp: &["era=linux-3.14"], settings: &["era=linux-3.14"] },
-    Era { name: "3.14, v0.89", tcp: &["era=linux-3.14"], settings: &PAPERS_OWN },
+    Era { name: "3.14, v0.89", tcp: &["era=linux-3.14"], settings: &OF_ITS_TIME },
     Era { name: "today", tcp: &[], settings: &[] },
 ];
 
-/// The Linux of the paper as far as it is modelled.
-const PAPERS_OWN: [&str; 2] = ["era=linux-3.14", "flows.mptcp.scheduler=mptcp-v0.89"];
+/// Linux and MPTCP of the paper's time as far as they are modelled.
+const OF_ITS_TIME: [&str; 2] = ["era=linux-3.14", "flows.mptcp.scheduler=mptcp-v0.89"];
 
 /// The six controls of the paper.
 pub fn published() -> Vec<&'static str> {
@@ -137,10 +137,10 @@ fn later(runs: &Runs, era: &Era, pair: &str) -> Result<Controls, Error> {
     get(runs, UNCOUPLED.into(), &settings, seeds(runs), true)
 }
 
-/// The connection on the paper's Linux, opened over Uninett's pair, in a network that differs.
+/// The connection on Linux of its time, opened over Uninett's pair, in a network that differs.
 pub fn other(runs: &Runs, more: Vec<String>) -> Result<Controls, Error> {
     let more = [vec![opened_over("path1-1")], more].concat();
-    get(runs, all(), &of_era(&PAPERS_OWN, more), few(runs), false)
+    get(runs, all(), &of_era(&OF_ITS_TIME, more), few(runs), false)
 }
 
 /// A cell of the map: buffers at both ends, ADSL's queue, and loss to Bergen.
@@ -152,7 +152,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The paper's controls on its Linux, opened over a pair.
+    /// The paper's controls on Linux of its time, opened over a pair.
     fn get(
         self,
         runs: &Runs,
@@ -163,7 +163,7 @@ impl Cell {
         let loss = self.loss.map(|loss| uib("loss", loss)).unwrap_or_default();
         let more =
             [vec![opened_over(pair)], buffers(self.buffer), adsl_queue(self.queue), loss].concat();
-        get(runs, controls, &of_era(&PAPERS_OWN, more), few(runs), later)
+        get(runs, controls, &of_era(&OF_ITS_TIME, more), few(runs), later)
     }
 }
 

@@ -155,6 +155,7 @@ fn differing() -> Vec<(&'static str, Vec<String>)> {
         ("ADSL first, then both fibres", vec![routes(&fibre_next)]),
         ("scheduler `min-rtt`", vec![scheduler("min-rtt")]),
         ("scheduler `linux`", vec![scheduler("linux")]),
+        ("the same, losses by RACK", vec![scheduler("linux"), "tcp.loss_detection=rack".into()]),
         ("no ADSL", only(&FIBRE).into()),
     ]
 }
