@@ -119,7 +119,7 @@ impl Ask {
         Ok(once * (self.controls.len() * self.seeds.clone().count()) as f64)
     }
 
-    fn scenario(&self) -> Result<Scenario, Error> {
+    pub(crate) fn scenario(&self) -> Result<Scenario, Error> {
         let set = self.settings.iter().map(|setting| {
             let (field, value) = setting.split_once('=').unwrap_or((setting, ""));
             (field.to_owned(), value.to_owned())

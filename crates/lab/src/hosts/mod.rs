@@ -19,6 +19,7 @@ use crate::panics::catch;
 use crate::recorder::Run;
 
 pub use host::{App, Host, Job, Live, Seen};
+pub use sim::{Join, join};
 
 /// All hosts by name, the default first; instead of one that this program was built without, what
 /// includes it.

@@ -50,7 +50,7 @@ pub fn headlines(runs: &Runs) -> Result<Grid, Error> {
             let found = gains(column, claims::middle)?;
             Ok((range(&found), rules::all_above(&claims::plain(found), 10.0)))
         },
-        "as above",
+        "up to 300 kB the same; beyond it not known",
     )?;
     row(
         "the same up to 200 kB, %",
@@ -70,7 +70,7 @@ pub fn headlines(runs: &Runs) -> Result<Grid, Error> {
             let text = format!("fewer at {} of {} queues", fewer.count(), found.len());
             Ok((text, rules::all_above(&found, 0.0)))
         },
-        "the debit itself",
+        "8 packets: LISA does nothing here; the others: not known",
     )?;
     for (place, published) in [(Place::Shared, 10.0), (Place::Apart, 20.0)] {
         row(
@@ -80,7 +80,7 @@ pub fn headlines(runs: &Runs) -> Result<Grid, Error> {
                 let found = phone::gain(runs, place, 100, column)?;
                 Ok((text(found, 1), near(found, published).into()))
             },
-            "the scheduler: what 3G was given before WLAN joined",
+            "today's sign: [the scheduler](#figures-11-to-13-3g-and-wlan); the rest: not known, the paper gives no rates, delays or queues",
         )?;
     }
     row(

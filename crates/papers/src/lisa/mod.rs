@@ -60,10 +60,12 @@ pub const PAPER: Paper = Paper {
         Table {
             name: "figure-6-every-packet",
             about: "Figure 6(c) with less jitter and an acknowledgement of every packet",
-            make: |runs| {
-                let settings = ["jitter=1 packet", "tcp.receiver_acks=every-packet"];
-                time(runs, "lisa/shared", &runs.form().three(), &settings)
-            },
+            make: |runs| time(runs, "lisa/shared", &runs.form().three(), &[JITTER, EVERY_PACKET]),
+        },
+        Table {
+            name: "figure-6-each",
+            about: "the same with each of the two alone, with the paper's kernel",
+            make: each_alone,
         },
         Table {
             name: "figure-6-retransmits",
@@ -96,6 +98,11 @@ pub const PAPER: Paper = Paper {
             make: |runs| time(runs, "lisa/apart", &[20], &[]),
         },
         Table {
+            name: "figure-8-scheduler",
+            about: "Figure 8(c) under today's Linux with the scheduler of the lowest RTT",
+            make: |runs| scheduler(runs, "lisa/apart"),
+        },
+        Table {
             name: "apart-rtt",
             about: "200 and 20 ms, a bottleneck for each, how many ms later by queue",
             make: |runs| rtts(runs, "lisa/apart-rtt"),
@@ -109,7 +116,7 @@ pub const PAPER: Paper = Paper {
         Table {
             name: "figure-6-scheduler",
             about: "Figure 6(c) under today's Linux with the scheduler of the lowest RTT",
-            make: scheduler,
+            make: |runs| scheduler(runs, "lisa/shared"),
         },
         Table {
             name: "v0.89",
@@ -289,6 +296,30 @@ fn time(
     })
 }
 
+/// What the closest variant of the hosts consists of; the paper's receivers acknowledge every packet in slow start.
+const JITTER: &str = "jitter=1 packet";
+const EVERY_PACKET: &str = "tcp.receiver_acks=every-packet";
+
+/// Figure 6(c) with the paper's kernel and one thing of that variant.
+fn each_alone(runs: &Runs) -> Result<Grid, Error> {
+    let things = [("jitter of 1 packet", JITTER), ("every packet", EVERY_PACKET)];
+    let heads = things.iter().flat_map(|(name, _)| LAWS.map(|law| format!("{name}: {law}")));
+    let mut grid = Grid::new(["kB".to_owned()].into_iter().chain(heads));
+    let three = runs.form().three();
+    for size in runs.form().sizes() {
+        let mut row = vec![size.to_string()];
+        for (_, setting) in things {
+            for column in of_era(Era::Paper) {
+                let network = Network::of("lisa/shared").set([setting]);
+                let pair = gain(runs, network, &three, size, column, done)?;
+                row.push(text(pair.less_percent(), 1));
+            }
+        }
+        grid.row(row);
+    }
+    Ok(grid)
+}
+
 /// How much less of a figure, by size; the mean over the three queues.
 fn less(runs: &Runs, scenario: &'static str, of: Figure) -> Result<Grid, Error> {
     let three = runs.form().three();
@@ -375,11 +406,11 @@ fn donor(runs: &Runs) -> Result<Grid, Error> {
     Ok(grid)
 }
 
-/// Figure 6(c) under today's Linux with the scheduler of the lowest RTT.
-fn scheduler(runs: &Runs) -> Result<Grid, Error> {
+/// Figures 6(c) and 8(c) under today's Linux with the scheduler of the lowest RTT.
+fn scheduler(runs: &Runs, scenario: &'static str) -> Result<Grid, Error> {
     let three = runs.form().three();
     table("kB", runs.form().sizes(), &laws(Era::Today), |size, column| {
-        let network = Network::of("lisa/shared").set([MIN_RTT]);
+        let network = Network::of(scenario).set([MIN_RTT]);
         Ok(text(gain(runs, network, &three, size, column, done)?.less_percent(), 1))
     })
 }

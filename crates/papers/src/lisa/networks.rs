@@ -1,8 +1,10 @@
 //! The networks of the paper, what is set there, and what runs with LISA and without have.
 
 use std::iter;
+use std::sync::atomic::AtomicBool;
 
-use narrows_lab::Error;
+use narrows_lab::{Error, HostId, Job, join};
+use narrows_net::SECOND;
 use narrows_stats::mean;
 
 use crate::figures::{Interval, averages, less, less_percent};
@@ -114,9 +116,12 @@ impl Points for Form {
     }
 }
 
-/// Those at which LISA does something: from 8 packets on, as the paper says.
+/// The least queue at which LISA does something, as the paper says, packets.
+pub const LEAST_QUEUE: u64 = 8;
+
+/// Those at which LISA does something.
 pub fn from_8(queues: Vec<u64>) -> Vec<u64> {
-    queues.into_iter().filter(|&packets| packets >= 8).collect()
+    queues.into_iter().filter(|&packets| packets >= LEAST_QUEUE).collect()
 }
 
 /// A figure of a run; none if it has none.
@@ -241,6 +246,33 @@ impl Network {
     pub fn all(self, runs: &Runs, era: Era) -> Result<Controls, Error> {
         let controls = LAWS.iter().flat_map(|law| [law.to_string(), with_lisa(law)]);
         self.runs(runs, era, controls)
+    }
+
+    /// How the second subflow joins, by seed: how long after the data of the first began, in base RTTs of some length in
+    /// s, and the window of the first then. In the simulator alone.
+    pub fn joins(
+        self,
+        runs: &Runs,
+        Column { era, law }: Column,
+        rtt_s: f64,
+    ) -> Result<Vec<(f64, f64)>, Error> {
+        if runs.host() != HostId::SIM {
+            return Ok(Vec::new());
+        }
+        let ask = Ask::of(self.scenario, [law]).set(self.settings);
+        let scenario = ask.set(era.settings().iter().copied()).scenario()?;
+        let flow = &scenario.flows[scenario.test.expect("a connection under test")];
+        let begins_s = flow.active[0].0 as f64 / SECOND as f64;
+        let control = law.parse().map_err(|message: String| Error::input(law, message))?;
+        let stop = AtomicBool::new(false);
+        let by_seed = (1..=runs.seeds(10, 3)).map(|seed| {
+            let job = Job { control: Some(control), seed, ..Job::new(&scenario, &stop) };
+            let found = join(&job)?;
+            // The first one's handshake takes a round trip before its data.
+            let after = |time_s: f64| (time_s - begins_s) / rtt_s - 1.0;
+            Ok(found.map(|found| (after(found.time_s), f64::from(found.donor))))
+        });
+        Ok(by_seed.collect::<Result<Vec<_>, Error>>()?.into_iter().flatten().collect())
     }
 
     /// A figure with LISA and without.

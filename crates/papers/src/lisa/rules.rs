@@ -9,6 +9,26 @@ pub fn all_above(found: &[Option<Interval>], bound: f64) -> Judged {
     weakest(&found.iter().map(|one| above(*one, bound)).collect::<Vec<_>>())
 }
 
+/// The same, with the points at which it is not, if they are the fewer: `not at 8, 30`.
+pub fn at_each(found: &[(u64, Option<Interval>)], bound: f64) -> Judged {
+    let intervals: Vec<_> = found.iter().map(|(_, one)| *one).collect();
+    let judged = all_above(&intervals, bound);
+    let not = found.iter().filter(|(_, one)| above(*one, bound) != Verdict::Reproduced);
+    let not: Vec<String> = not.map(|(at, _)| at.to_string()).collect();
+    if not.is_empty() || 2 * not.len() > found.len() {
+        return judged;
+    }
+    judged.and(&format!("not at {}", not.join(", ")))
+}
+
+/// A published effect that is no gain: reproduced as by [`near`], and off either way is worse.
+pub fn exactly(found: Option<Interval>, published: f64) -> Verdict {
+    match near(found, published) {
+        Verdict::Better => Verdict::Worse,
+        other => other,
+    }
+}
+
 /// At how many points there is clearly more than 0, and at how many less.
 fn sides(found: &[Option<Interval>]) -> (usize, usize) {
     let count = |side| found.iter().filter(|one| above(**one, 0.0) == side).count();
@@ -92,6 +112,23 @@ mod tests {
     fn a_bound_holds_at_every_point_or_not() {
         let judged = all_above(&[of(3.0, 1.0), of(1.0, 2.0), of(-3.0, 1.0)], 0.0);
         assert_eq!(judged.to_string(), "worse (1 of 3 reproduced)");
+    }
+
+    #[test]
+    fn the_points_at_which_a_bound_does_not_hold_are_named() {
+        let at = [(8, of(0.0, 0.0)), (9, of(3.0, 1.0)), (10, of(9.0, 1.0)), (30, of(1.0, 2.0))];
+        let judged = at_each(&at, 0.0);
+        assert_eq!(judged.to_string(), "cannot be told (2 of 4 reproduced; not at 8, 30)");
+        assert_eq!(at_each(&at[1..2], 0.0).to_string(), "reproduced");
+        assert_eq!(at_each(&at[..1], 0.0).to_string(), "cannot be told (0 of 1 reproduced)");
+    }
+
+    #[test]
+    fn an_effect_that_is_no_gain_is_not_better_where_it_is_more() {
+        assert_eq!(exactly(of(60.0, 20.0), 50.0), Verdict::Reproduced);
+        assert_eq!(exactly(of(410.0, 20.0), 50.0), Verdict::Worse);
+        assert_eq!(exactly(of(-50.0, 20.0), 50.0), Verdict::Worse);
+        assert_eq!(exactly(of(40.0, 60.0), 50.0), Verdict::CannotBeTold);
     }
 
     #[test]

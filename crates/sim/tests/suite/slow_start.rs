@@ -95,7 +95,7 @@ fn a_subflow_that_joins_takes_its_window_from_its_sibling() {
 }
 
 /// The same download: the sender need not wait for a fourth packet, so the second subflow joins a
-/// round trip earlier after the data began, at 40 packets of the first, as in the LISA paper's example.
+/// round trip earlier after the data began, at 40 packets of the first.
 #[test]
 fn in_a_download_a_subflow_joins_two_round_trips_after_the_data() {
     let mut sim = Sim::new(1);

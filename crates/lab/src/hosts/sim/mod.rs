@@ -7,6 +7,7 @@ mod run;
 
 #[cfg(feature = "quic")]
 pub use build::{Build, controls};
+pub use run::{Join, join};
 #[cfg(feature = "quic")]
 pub use run::{change_link, messages, state};
 

@@ -2,7 +2,7 @@
 
 use narrows_laws::Control;
 use narrows_laws::raw::SSTHRESH_MAX;
-use narrows_net::{Counters, LinkId, Nanos};
+use narrows_net::{Counters, LinkId, MILLISECOND, Nanos};
 use narrows_sim::{Detection, PathConfig, PathStats, Sim};
 use narrows_traffic::{FlowId, Message};
 
@@ -14,7 +14,7 @@ use crate::detection::Trial;
 use crate::host_id::HostId;
 use crate::hosts::Job;
 use crate::hosts::world::{World, play, slice};
-use crate::measured::{FlowState, Observed, PathState};
+use crate::measured::{FlowState, Observed, PathState, seconds};
 use crate::metrics::PassiveSummary;
 use crate::passive::OfPassive;
 use crate::recorder::Run;
@@ -53,6 +53,41 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     let result = recorder.finish(run.now(), &run, HostId::SIM, seed, cc, trial);
     let summary = Summary { passive: run.passive(), ..result.summary };
     Ok(Run { summary, ..result })
+}
+
+/// How the second path of the connection under test joins.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Join {
+    /// Time since the start of the run, s.
+    pub time_s: f64,
+    /// The window of the first path then, packets.
+    pub donor: u32,
+}
+
+/// Runs `job` in the simulator until the second path of the connection under test sends; none if it does not.
+///
+/// # Errors
+/// As of [`simulate`].
+pub fn join(job: &Job) -> Result<Option<Join>, Error> {
+    let scenario = &job.scenario.drawn(job.seed);
+    let mut build = Build::new(scenario, job.seed)?;
+    for (flow, control) in scenario.flows.iter().zip(controls(job)?) {
+        build.flow(flow, control, &[])?;
+    }
+    let Build { mut sim, handles, .. } = build;
+    let Some(FlowId::Connection(id)) = scenario.test.map(|test| handles[test]) else {
+        return Ok(None);
+    };
+    let mut time = 0;
+    while time < scenario.end() {
+        time += MILLISECOND;
+        sim.run_until(time);
+        let paths = sim.connection(id).paths;
+        if paths.get(1).is_some_and(|path| path.cwnd > 0) {
+            return Ok(Some(Join { time_s: seconds(time), donor: paths[0].cwnd }));
+        }
+    }
+    Ok(None)
 }
 
 /// A scenario in the simulator.
@@ -216,8 +251,6 @@ pub fn state(sim: &Sim, flow: FlowId) -> FlowState {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use narrows_net::{MILLISECOND, SECOND};
-
     use super::*;
     use crate::{Edits, load};
 
@@ -227,20 +260,7 @@ mod tests {
         let stop = AtomicBool::new(false);
         let control = "lia".parse().unwrap();
         let job = Job { control: Some(control), seed, ..Job::new(&scenario, &stop) };
-        let controls = controls(&job).unwrap();
-        let mut build = Build::new(&scenario, seed).unwrap();
-        for (flow, control) in scenario.flows.iter().zip(controls) {
-            build.flow(flow, control, &[]).unwrap();
-        }
-        let Build { mut sim, handles, .. } = build;
-        let FlowId::Connection(id) = handles[scenario.test.unwrap()] else { panic!("{name}") };
-        let mut time = 0;
-        while sim.connection(id).paths[1].cwnd == 0 {
-            time += MILLISECOND;
-            assert!(time < 2 * SECOND, "{name}: it has not joined");
-            sim.run_until(time);
-        }
-        sim.connection(id).paths[0].cwnd
+        join(&job).unwrap().expect("it joins").donor
     }
 
     /// LISA paper, section III: "consider, as in Fig. 1, an existing subflow with a cwnd of 40".
