@@ -85,7 +85,7 @@ test-capture: setup ## check captures with tshark
 test-captures: build ## `detect` on the 1,044 captures of other tools' test suites (Debian's sources; a minute)
 	scripts/test-captures
 
-test-browser: setup site ## pages of --report, the site and the simulator in a page, in a headless Chromium; pictures in target/browser
+test-browser: setup setup-kernel site ## pages of --report, the site and the simulator in a page, in a headless Chromium; pictures in target/browser
 	@scripts/setup browser
 	cargo test --locked -p narrows --test browser -- --ignored --nocapture --test-threads 1
 

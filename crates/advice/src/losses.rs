@@ -39,18 +39,20 @@ impl Seen {
     }
 }
 
-/// The share of packets lost, of so many sent and lost, in all and in parts of the time that are as long as each other.
+/// The share of packets lost, of so many sent and lost, in all and in parts of the time.
 ///
-/// Its interval is the wider of two: of losses that are independent of each other, and of the parts, as losses come in
-/// bursts (the variance of a ratio: Cochran, Sampling Techniques, 1977, section 6.4).
+/// Its interval is the wider of two: of losses that are independent of each other, and of the parts in which something
+/// was sent, as losses come in bursts (the variance of a ratio: Cochran, Sampling Techniques, 1977, section 6.4).
 pub(crate) fn lost([sent, lost]: [u64; 2], parts: &[[u64; 2]]) -> Option<[f64; 3]> {
     let [low, found, high] = share(lost, sent.max(lost));
+    let parts: Vec<_> = parts.iter().filter(|[sent, _]| *sent > 0).collect();
     let all: u64 = parts.iter().map(|[sent, _]| sent).sum();
     let mean = all as f64 / parts.len() as f64;
-    let of = |&[sent, lost]: &[u64; 2]| (lost as f64 - found * sent as f64) / mean;
+    let of = |&&[sent, lost]: &&[u64; 2]| (lost as f64 - found * sent as f64) / mean;
     let half = narrows_stats::ci95(&parts.iter().map(of).collect::<Vec<_>>());
-    let half = half.filter(|_| all > 0).unwrap_or(0.0);
-    (sent > 0).then(|| [low.min(found - half).max(0.0), found, high.max(found + half)])
+    // One part says nothing of bursts.
+    let [least, most] = half.map_or([0.0, 1.0], |half| [found - half, found + half]);
+    (sent > 0).then(|| [low.min(least).max(0.0), found, high.max(most)])
 }
 
 /// `some` of `all` as a share, with its 95 % interval: low, found, high (Wilson's, JASA 22, 1927).
@@ -110,6 +112,7 @@ mod tests {
         let one = lost([10_000, 1], &[[1000, 0]; 10]).unwrap();
         assert!(one[0] > 0.0 && one[0] < SHARE, "{one:?}");
         assert_eq!(lost([0, 0], &[]), None);
-        assert_eq!(lost([10, 0], &[]).map(|of| of[0]), Some(0.0));
+        assert_eq!(lost([10, 0], &[]), Some([0.0, 0.0, 1.0]));
+        assert_eq!(lost([3000, 90], &[[0, 0], [3000, 90]]), Some([0.0, 0.03, 1.0]), "one burst");
     }
 }

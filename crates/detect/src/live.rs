@@ -21,7 +21,8 @@ impl Live {
     pub fn new(detector: Detector, params: &Params, count: usize) -> Result<Live, Error> {
         let flows = Flows::new(detector, params, count);
         let flows = flows.map_err(|error| Error::input("--detector", error))?;
-        Ok(Live { flows, count, verdicts: Verdicts::new(count) })
+        let interval_s = flows.interval_us() as f64 / 1e6;
+        Ok(Live { flows, count, verdicts: Verdicts::new(count, interval_s) })
     }
 
     /// Does it compare pairs of flows? Else it groups flows by several observations of each.

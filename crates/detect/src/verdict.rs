@@ -69,6 +69,8 @@ impl fmt::Display for Evidence {
 #[derive(Debug)]
 pub(crate) struct Verdicts {
     of: Vec<State>,
+    /// Time from one decision to the next while flows send, seconds.
+    interval_s: f64,
     /// Time of the newest decision, seconds.
     last_s: Option<f64>,
 }
@@ -93,7 +95,7 @@ struct State {
 }
 
 impl Verdicts {
-    pub fn new(flows: usize) -> Verdicts {
+    pub fn new(flows: usize, interval_s: f64) -> Verdicts {
         let begin = |flows| State {
             flows,
             answer: Answer::Unsure,
@@ -106,7 +108,7 @@ impl Verdicts {
             shared: 0,
             placed: 0,
         };
-        Verdicts { of: pairs(flows).map(begin).collect(), last_s: None }
+        Verdicts { of: pairs(flows).map(begin).collect(), interval_s, last_s: None }
     }
 
     /// A decision of a detector that groups flows.
@@ -129,7 +131,9 @@ impl Verdicts {
     /// [`pairs`], and what they say together. What followed from an answer that is taken back is taken
     /// back with it.
     pub fn compared(&mut self, t_s: f64, flows: usize, said: &[Pair], finding: &Finding) {
-        let passed_s = self.last_s.replace(t_s).map_or(0.0, |last_s| t_s - last_s);
+        // In a pause nothing is compared.
+        let passed_s = self.last_s.replace(t_s).map_or(f64::INFINITY, |last_s| t_s - last_s);
+        let passed_s = passed_s.min(self.interval_s);
         for (state, pair) in self.of.iter_mut().zip(said) {
             let enough = pair.why != Some(Why::Few);
             *state.compared_s.get_or_insert(0.0) += if enough { passed_s } else { 0.0 };
@@ -295,7 +299,7 @@ mod tests {
 
     /// The verdict on two flows after decisions, each a second after the one before.
     fn after(decisions: &[[Place; 2]]) -> Verdict {
-        let mut verdicts = Verdicts::new(2);
+        let mut verdicts = Verdicts::new(2, 1.0);
         for (second, places) in decisions.iter().enumerate() {
             let on = FlowsDecision { at_us: 0, places: places.to_vec(), confidence: vec![1.0; 2] };
             verdicts.grouped(&Decision { t_s: second as f64, on });
@@ -332,16 +336,17 @@ mod tests {
         let unsure = |why| pair(Answer::Unsure, Some(why), 0.0);
         // Of three flows, what is said of 1 2, 1 3 and 2 3 at one time and at the next.
         let after = |times: &[[Pair; 3]]| {
-            let mut verdicts = Verdicts::new(3);
+            // Decisions come after half a second, and here each after a pause of another half.
+            let mut verdicts = Verdicts::new(3, 0.5);
             for (second, said) in times.iter().enumerate() {
                 let answers = pairs(3).zip(said).map(|((a, b), pair)| (a, b, pair.answer));
                 verdicts.compared(second as f64, 3, said, &Finding::new(3, answers));
             }
-            // A second for each decision but the first in which there was enough of both.
+            // An interval for each decision for which there was enough of both.
             for (at, verdict) in verdicts.now().iter().enumerate() {
                 let enough = |said: &&[Pair; 3]| said[at].why != Some(Why::Few);
-                let compared = times[1..].iter().filter(enough).count();
-                assert_eq!(verdict.compared_s, Some(compared as f64));
+                let compared = times.iter().filter(enough).count();
+                assert_eq!(verdict.compared_s, Some(0.5 * compared as f64));
             }
             let of = |v: Verdict| ((v.answer, v.why), v.since_s, v.evidence);
             verdicts.now().into_iter().map(of).collect::<Vec<_>>()

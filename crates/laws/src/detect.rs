@@ -203,6 +203,11 @@ impl Flows {
         self.due.pop_front()
     }
 
+    /// From one observation to the next while a flow sends, µs.
+    pub fn interval_us(&self) -> u64 {
+        self.t_us
+    }
+
     /// What is known of flows `i` and `j` now; none if the detector does not compare pairs.
     /// Panics if there is no such flow, or it is one.
     pub fn pair(&self, i: usize, j: usize) -> Option<Pair> {

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::{env, fs};
 
 use tempfile::TempDir;
@@ -44,8 +45,12 @@ fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
+/// Some tests are on how long things take.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 /// Runs pytest in a folder.
 fn pytest(folder: &Path, arguments: &[&str]) {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let Some((python, package)) = package() else { return };
     let status = Command::new(python)
         .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations", "5"])

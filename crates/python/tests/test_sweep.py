@@ -70,7 +70,7 @@ def test_jobs_and_what_is_called_meanwhile(whole: narrows.Comparison) -> None:
 
 def test_a_comparison_that_ctrl_c_stops_loses_no_finished_run(tmp_path: Path) -> None:
     def compared(out: Path, **more: object) -> narrows.Comparison:
-        return narrows.compare(brief().set("duration", "30 s"), "lia", 8, out=out, **more)
+        return narrows.compare(brief().set("duration", "30 s"), "lia", 24, out=out, **more)
 
     out = tmp_path / "ours"
     code = f"""if True:
@@ -78,7 +78,7 @@ def test_a_comparison_that_ctrl_c_stops_loses_no_finished_run(tmp_path: Path) ->
         from conftest import brief
         said = functools.partial(print, flush=True)
         try:
-            narrows.compare(brief().set("duration", "30 s"), "lia", 8, jobs=1, out={str(out)!r}, progress=said)
+            narrows.compare(brief().set("duration", "30 s"), "lia", 24, jobs=1, out={str(out)!r}, progress=said)
         except KeyboardInterrupt:
             print("interrupted")
     """

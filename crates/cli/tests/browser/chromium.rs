@@ -23,13 +23,15 @@ pub struct Chromium {
 }
 
 impl Chromium {
-    /// Starts it; `None` if this machine has none.
-    pub fn start() -> Option<Chromium> {
+    /// Starts it.
+    ///
+    /// # Panics
+    /// This machine has none.
+    pub fn start() -> Chromium {
         let mut version = Command::new("chromium");
         let there = version.arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        if !there.is_ok_and(|status| status.success()) {
-            return None;
-        }
+        let there = there.is_ok_and(|status| status.success());
+        assert!(there, "no chromium; scripts/setup browser installs it");
         let profile = tempfile::tempdir().unwrap();
         let mut child = Command::new("sh")
             // It reads from 3 and writes to 4.
@@ -60,7 +62,7 @@ impl Chromium {
         for domain in ["Page", "Runtime", "Log", "Network"] {
             browser.call(&format!("{domain}.enable"), json!({}));
         }
-        Some(browser)
+        browser
     }
 
     fn read(&mut self) -> Value {

@@ -57,10 +57,7 @@ const HANDOVER: [&str; 4] = ["run", "phone/wifi-handover", "--cc", "gcubic+xcorr
 #[test]
 #[ignore = "make test-browser"]
 fn pages_are_drawn_on_any_screen_dark_or_light_and_say_nothing_to_the_console() {
-    let Some(mut browser) = Chromium::start() else {
-        eprintln!("skipped: no chromium; scripts/setup browser installs it");
-        return;
-    };
+    let mut browser = Chromium::start();
     let home = tempfile::tempdir().unwrap();
     let short = ["--set", "duration=40 s", "--seeds", "8"];
     let compare = ["compare", "sbd/nsb-2", "sbd/sb-2", "--cc", "reno,olia+ssc,gcubic+xcorr"];
@@ -105,10 +102,7 @@ const BLUE: &str = "(n => {
 #[test]
 #[ignore = "make test-browser"]
 fn a_page_is_zoomed_read_and_toggled_by_mouse_and_keys() {
-    let Some(mut browser) = Chromium::start() else {
-        eprintln!("skipped: no chromium; scripts/setup browser installs it");
-        return;
-    };
+    let mut browser = Chromium::start();
     let home = tempfile::tempdir().unwrap();
     browser.open(&page(&home, "run", &HANDOVER), 1280, false);
     assert_eq!(browser.value(RANGE), "0 to 65 s");
@@ -207,10 +201,7 @@ events = [{ at = '10 s', link = 'BAD 1', up = false }, { at = '11 s', link = 'BA
 #[test]
 #[ignore = "make test-browser"]
 fn foreign_names_are_text() {
-    let Some(mut browser) = Chromium::start() else {
-        eprintln!("skipped: no chromium; scripts/setup browser installs it");
-        return;
-    };
+    let mut browser = Chromium::start();
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("hostile.toml");
     let bad = "</script><img src=x onerror=document.title=1>";

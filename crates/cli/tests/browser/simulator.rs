@@ -10,20 +10,14 @@ use serde_json::{Value, json};
 use super::chromium::Chromium;
 use super::{BACKGROUND, BLUE, DRAWN, WIDER_THAN_WINDOW, picture};
 
-/// The page and a browser; none where the page was made without the simulator, or there is no browser.
-fn start() -> Option<(Chromium, PathBuf)> {
+/// A browser, and the page.
+fn start() -> (Chromium, PathBuf) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/site/simulator.html");
     let text = fs::read_to_string(&page).expect("make site");
-    if text.contains("<script id=\"wasm\" type=\"text/plain\"></script>") {
-        eprintln!("skipped: the site was made without the simulator, see scripts/simulator-page");
-        return None;
-    }
+    let without = text.contains("<script id=\"wasm\" type=\"text/plain\"></script>");
+    assert!(!without, "the site was made without the simulator, see scripts/simulator-page");
     assert!(text.len() <= 2_000_000, "{} bytes", text.len());
-    let browser = Chromium::start();
-    if browser.is_none() {
-        eprintln!("skipped: no chromium; scripts/setup browser installs it");
-    }
-    Some((browser?, page))
+    (Chromium::start(), page)
 }
 
 /// What it says once it has run, or cannot.
@@ -76,7 +70,7 @@ const CHOICES: [&[(&str, &str)]; 6] = [
 #[test]
 #[ignore = "make test-browser"]
 fn the_page_writes_the_same_bytes_as_the_command_that_it_shows() {
-    let Some((mut browser, page)) = start() else { return };
+    let (mut browser, page) = start();
     browser.open(&page, 1280, false);
     said(&mut browser);
     // What it offers to save.
@@ -130,7 +124,7 @@ fn the_page_writes_the_same_bytes_as_the_command_that_it_shows() {
 #[test]
 #[ignore = "make test-browser"]
 fn the_page_reads_well_on_any_screen_dark_or_light() {
-    let Some((mut browser, page)) = start() else { return };
+    let (mut browser, page) = start();
     for (width, dark) in [(1280, false), (1280, true), (420, false), (420, true)] {
         browser.open(&page, width, dark);
         said(&mut browser);
@@ -151,7 +145,7 @@ fn the_page_reads_well_on_any_screen_dark_or_light() {
 #[test]
 #[ignore = "make test-browser"]
 fn the_page_is_used_by_keys_and_stays_responsive_and_stops() {
-    let Some((mut browser, page)) = start() else { return };
+    let (mut browser, page) = start();
     browser.open(&page, 1280, false);
     said(&mut browser);
     let at = "document.activeElement.id || document.activeElement.name || document.activeElement.tagName";
@@ -241,7 +235,7 @@ fn the_page_is_used_by_keys_and_stays_responsive_and_stops() {
 #[test]
 #[ignore = "make test-browser"]
 fn the_address_of_the_guide_runs_and_a_wrong_or_hostile_one_is_said_as_text() {
-    let Some((mut browser, page)) = start() else { return };
+    let (mut browser, page) = start();
     browser.open(&page, 420, false);
     said(&mut browser);
     let guide = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/browser.md");

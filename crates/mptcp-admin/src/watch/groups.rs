@@ -50,7 +50,7 @@ mod tests {
 
     fn verdict(flows: (usize, usize), answer: Answer) -> Verdict {
         let why = (answer == Answer::Unsure).then_some(Why::Few);
-        Verdict { flows, answer, why, since_s: None, evidence: None }
+        Verdict { flows, answer, why, since_s: None, compared_s: None, evidence: None }
     }
 
     #[test]
