@@ -139,6 +139,10 @@ fn without_room_for_what_a_detector_keeps_paths_are_coupled_and_counted() {
         "{failed:?}"
     );
     net.drained();
+    drop(net);
+    drop(law);
+    // With its connections its maps go, which are smaller than those of whoever comes next.
+    wait_until(20, || Registered::register(xcorr()).map(drop).map_err(|error| error.to_string()));
 }
 
 /// Does a detector keep something of this connection?
