@@ -67,7 +67,7 @@ pub struct Join {
 /// Runs `job` in the simulator until the second path of the connection under test sends; none if it does not.
 ///
 /// # Errors
-/// As of [`simulate`].
+/// The network's error for an impossible link.
 pub fn join(job: &Job) -> Result<Option<Join>, Error> {
     let scenario = &job.scenario.drawn(job.seed);
     let mut build = Build::new(scenario, job.seed)?;
