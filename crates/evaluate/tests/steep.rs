@@ -4,19 +4,7 @@ mod bad;
 
 #[test]
 fn a_law_that_grows_by_a_share_fills_queues() {
-    let hooks = "NR_INLINE nr_s64 nr_steep_credit(NR_HOOK, nr_u32 set, nr_u32 *n)
-{
-	return NR_ONE / 50;
-}
-NR_INLINE nr_u32 nr_steep_ssthresh(NR_HOOK)
-{
-	return p->cwnd - p->cwnd / 8;
-}
-NR_LAW(steep) = {
-    .name = \"steep\", .code = \"steep\", .about = \"multiplicative increase\", .source = \"none\",
-    .kind = NR_WINDOW, .credit = nr_steep_credit, .ssthresh = nr_steep_ssthresh,
-};";
-    bad::is_above(bad::STEEP, "steep", hooks);
+    bad::is_above(bad::STEEP, "steep", "NR_ONE / 50", "p->cwnd - p->cwnd / 8");
     bad::each_criterion_is_named_once();
 }
 

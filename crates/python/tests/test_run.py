@@ -8,7 +8,6 @@ import multiprocessing
 import pickle
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import threading
@@ -18,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
+import bench
 import narrows
 import pandas
 import polars
@@ -190,6 +190,7 @@ def test_the_kernel_is_not_in_the_wheel_or_needs_root() -> None:
 NO_THREAD = """
 import resource
 from pathlib import Path
+import bench
 import narrows
 scenario = narrows.Scenario.load("sbd/nsb-2")
 pages = int(Path("/proc/self/statm").read_text().split()[0])
@@ -235,39 +236,13 @@ def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
     assert error.value.file == str(tmp_path / "none.toml")
 
 
-# Minutes long, so that no machine ends it first; says when Ctrl-C reached it.
-LONG = """
-import time, narrows
-long = narrows.Scenario.load("sbd/nsb-2").set("duration", "20000 s")
-while True:
-    print("ready", flush=True)
-    try:
-        narrows.run(long, cc="lia", force=True)
-    except KeyboardInterrupt:
-        print(time.monotonic(), flush=True)
-"""
-
-
 def test_ctrl_c_stops_a_run_within_100_ms() -> None:
-    with subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True) as child:
-
-        def taken(wait: float) -> float:
-            """How long the run went on after Ctrl-C, s."""
-            assert child.stdout is not None and child.stdout.readline() == "ready\n"
-            # It has a thread of its own as soon as it runs.
-            while len(list(Path(f"/proc/{child.pid}/task").iterdir())) == 1:
-                assert child.poll() is None
-                time.sleep(0.001)
-            time.sleep(wait)
-            sent = time.monotonic()
-            child.send_signal(signal.SIGINT)
-            return float(child.stdout.readline()) - sent
-
+    with subprocess.Popen([sys.executable, "-c", bench.LONG], stdout=subprocess.PIPE, text=True) as child:
         try:
             # At any time of the looks for Ctrl-C; once more where other work kept the processor away.
             rounds: list[list[float]] = []
             while not rounds or (max(rounds[-1]) >= 0.1 and len(rounds) < 12):
-                rounds.append([taken(0.05 + 0.013 * each) for each in range(5)])
+                rounds.append([bench.after_ctrl_c(child, 0.05 + 0.013 * each) for each in range(5)])
         finally:
             child.kill()
     assert max(rounds[-1]) < 0.1, rounds

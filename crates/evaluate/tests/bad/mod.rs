@@ -53,12 +53,32 @@ pub const BBR3: &[&str] = &["5.1.1/loss"];
 /// Those of none, in whose least form, of a cell or two, a stable window does no harm.
 const NONE: &[&str] = &["5.1.4/flows", "5.1.4/late", "7.1/queue-by-flow"];
 
-/// The least form, of one seed, of `criteria` under the law `name` with these hooks: a cell of each is above the limit.
-pub fn is_above(criteria: &[&str], name: &str, hooks: &str) {
+/// The least form, of one seed, of `criteria` under the law `name`, which adds `credit` to its window for an acknowledged
+/// packet and goes on with `ssthresh` after a loss: a cell of each is above the limit.
+pub fn is_above(criteria: &[&str], name: &str, credit: &str, ssthresh: &str) {
     let home = tempfile::tempdir().unwrap();
     let header = home.path().join(format!("{name}.h"));
     let guard = format!("NARROWS_LAW_{}_H", name.to_uppercase());
-    let text = format!("#ifndef {guard}\n#define {guard}\n#include \"law.h\"\n{hooks}\n#endif\n");
+    let code = &name[..name.len().min(5)];
+    let text = format!(
+        "#ifndef {guard}
+#define {guard}
+#include \"law.h\"
+NR_INLINE nr_s64 nr_{name}_credit(NR_HOOK, nr_u32 set, nr_u32 *n)
+{{
+	return {credit};
+}}
+NR_INLINE nr_u32 nr_{name}_ssthresh(NR_HOOK)
+{{
+	return {ssthresh};
+}}
+NR_LAW({name}) = {{
+    .name = \"{name}\", .code = \"{code}\", .about = \"bad on purpose\", .source = \"none\",
+    .kind = NR_WINDOW, .credit = nr_{name}_credit, .ssthresh = nr_{name}_ssthresh,
+}};
+#endif
+"
+    );
     std::fs::write(&header, text).unwrap();
     user::load(&header, Checks::None).unwrap();
     fails(criteria, name);

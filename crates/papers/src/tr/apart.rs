@@ -7,8 +7,8 @@ use narrows_stats::mean;
 
 use super::networks::{Experiment, Network, RATIOS, by_program as with_program, experiments};
 use super::{
-    GAIN, OURS, ROWS, Row, apart_all, apart_one, ask, fair, gain_text, jain, over_best, possible,
-    ratio, right, seeds, wrong,
+    GAIN, OURS, ROWS, Row, apart_all, apart_one, ask, fair, gain_text, over_best, possible, ratios,
+    right, seeds, wrong,
 };
 use crate::figures::{Interval, percent, rounded, time};
 use crate::runs::first_right;
@@ -175,9 +175,7 @@ pub fn by_program(runs: &Runs) -> Result<Grid, Error> {
         let (network, found) = of_program(runs, one.shared("reno", None), seeds(runs))?;
         let (other, apart) = of_program(runs, one.apart("reno", 1, None), 1)?;
         let apart = &apart[0];
-        let of_tcp: Vec<f64> =
-            found.iter().map(|run| ratio(&network, run.summary.seed, run)).collect();
-        let indexes: Vec<f64> = of_tcp.iter().map(|ratio| jain(1.0, *ratio)).collect();
+        let [of_tcp, indexes] = ratios(&network, &found);
         let verdict = fair(&indexes, one.jain[1]);
         verdicts.push(verdict);
         grid.row([

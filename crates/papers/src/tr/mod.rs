@@ -243,6 +243,13 @@ fn ratio(network: &Network, seed: u64, run: &Kept) -> f64 {
     goodput(run) / mean(&network.choose(both, seed))
 }
 
+/// The ratio of each run, and Jain's index of it.
+fn ratios(network: &Network, runs: &[Kept]) -> [Vec<f64>; 2] {
+    let ratios: Vec<f64> = runs.iter().map(|run| ratio(network, run.summary.seed, run)).collect();
+    let indexes = ratios.iter().map(|one| jain(1.0, *one)).collect();
+    [ratios, indexes]
+}
+
 /// Jain's index of it.
 fn index(network: &Network, seed: u64, run: &Kept) -> f64 {
     jain(1.0, ratio(network, seed, run))

@@ -331,7 +331,7 @@ pub fn by_program(network: Network) -> Network {
 }
 
 /// Queue of Table 1, which does not give it: as in Table 2.
-pub const GIVEN_MS: u32 = 100;
+pub const TABLE_1_QUEUE_MS: u32 = 100;
 
 /// Table 1: the narrow link, the least RTT of its three links in a row, and the law.
 pub const SINGLE: [(f64, f64, &str); 2] = [(20.0, 180.0, "reno"), (40.0, 240.0, "cubic")];
@@ -339,7 +339,8 @@ pub const SINGLE: [(f64, f64, &str); 2] = [(20.0, 180.0, "reno"), (40.0, 240.0, 
 /// One path and so many flows, of which the connection under test is one.
 pub fn single(row: usize, flows: u32, queue_ms: u32) -> Network {
     let (mbps, rtt, law) = SINGLE[row];
-    let queue = if queue_ms == GIVEN_MS { String::new() } else { format!("-queue-{queue_ms}") };
+    let queue =
+        if queue_ms == TABLE_1_QUEUE_MS { String::new() } else { format!("-queue-{queue_ms}") };
     let name = format!("tr-t1-{}-{flows}{queue}", row + 1);
     let tcp =
         format!("{{ kind = \"tcp\", routes = [\"row\"], cc = \"{law}\", start = \"0.5 s\" }}");
@@ -520,8 +521,9 @@ mod tests {
 
     #[test]
     fn all_are_scenarios() {
-        let mut all: Vec<Network> =
-            (0..2).flat_map(|row| [15, 30, 60].map(|flows| single(row, flows, GIVEN_MS))).collect();
+        let mut all: Vec<Network> = (0..2)
+            .flat_map(|row| [15, 30, 60].map(|flows| single(row, flows, TABLE_1_QUEUE_MS)))
+            .collect();
         all.extend([alone(), beside_bbr(25, 1, true), beside_bbr(200, 2, false)]);
         for one in published() {
             all.extend([

@@ -78,9 +78,7 @@ pub fn causes(runs: &Runs) -> Result<Grid, Error> {
         let found = runs
             .get(&ask(runs, &network, [row.control], row.signal).seeds(seeds(runs)))?
             .of(row.control);
-        let ratios: Vec<f64> =
-            found.iter().map(|run| ratio(&network, run.summary.seed, run)).collect();
-        let indexes: Vec<f64> = ratios.iter().map(|one| super::jain(1.0, *one)).collect();
+        let [ratios, indexes] = super::ratios(&network, &found);
         let [first, share] = match row.signal {
             Some(_) => [time(first_right(&found)), percent(right(&found))],
             None => [String::new(), String::new()],

@@ -7,7 +7,7 @@ use narrows_lab::series::Sample;
 use narrows_stats::mean;
 
 use super::networks::{
-    ALONE_MBPS, DURATION_S, GIVEN_MS, ROUTES, SINGLE, alone, experiment, single,
+    ALONE_MBPS, DURATION_S, ROUTES, SINGLE, TABLE_1_QUEUE_MS, alone, experiment, single,
 };
 use super::{Row, ask, beside_reno, rows_of, seeds};
 use crate::figures::median;
@@ -125,7 +125,12 @@ pub fn table_1(runs: &Runs) -> Result<Grid, Error> {
         "n / (C r)",
         "verdict",
     ]);
-    let all = [(15, GIVEN_MS), (30, GIVEN_MS), (60, GIVEN_MS), (60, 4 * GIVEN_MS)];
+    let all = [
+        (15, TABLE_1_QUEUE_MS),
+        (30, TABLE_1_QUEUE_MS),
+        (60, TABLE_1_QUEUE_MS),
+        (60, 4 * TABLE_1_QUEUE_MS),
+    ];
     for (place, (mbps, _, law)) in SINGLE.into_iter().enumerate() {
         for &(flows, queue_ms) in &all[..runs.form().pick(4, 4, 1)] {
             let network = single(place, flows, queue_ms);
