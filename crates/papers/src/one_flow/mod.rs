@@ -37,6 +37,11 @@ pub const PAPER: Paper = Paper {
             make: |runs| grid(runs, "shared", losses),
         },
         Table {
+            name: "one",
+            about: "one TCP, and nobody else, beside the group",
+            make: |runs| grid(runs, "one", ratio),
+        },
+        Table {
             name: "many",
             about: "five TCPs beside the group",
             make: |runs| grid(runs, "many", ratio),

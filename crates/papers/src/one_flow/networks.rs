@@ -183,6 +183,21 @@ fn many() -> Vec<Network> {
     all
 }
 
+/// One TCP is all that sends beside two paths.
+fn one() -> Vec<Network> {
+    let mut all = Vec::new();
+    for (rate, rtt) in [(10, 40), (20, 20), (100, 20)] {
+        for bdp in [0.5, 1.0, 2.0] {
+            let mut settings = dumbbell(rate, rtt, bdp);
+            let alone = ["background.greedy=[0]", "background.offered=0 %", "duration=60 s"];
+            settings.extend(alone.map(String::from));
+            let name = format!("{rate} Mbit/s, {rtt} ms, {bdp} BDP");
+            all.push(Network { settings, seeds: 10, ..Network::new(name, "one", "sbd/sb-2") });
+        }
+    }
+    all
+}
+
 /// sbd/sb-n at another rate in Mbit/s, RTT in ms and buffer in BDPs; as many flows beside, at rates to match.
 fn dumbbell(rate: u32, rtt: u32, bdp: f64) -> Vec<String> {
     let packets = f64::from(rate) * f64::from(rtt) * 1000.0 / 8.0 / 1500.0;
@@ -315,6 +330,7 @@ fn shifting() -> Vec<Network> {
 pub fn of_table(table: &str, form: Form) -> Vec<Network> {
     let mut all = match table {
         "shared" => shared(),
+        "one" => one(),
         "many" => many(),
         "sweep" => sweep(),
         "apart" => apart(),
@@ -345,7 +361,7 @@ mod tests {
 
     #[test]
     fn every_network_is_a_scenario_with_each_kind_of_rivals() {
-        for table in ["shared", "many", "sweep", "apart", "two", "shifting"] {
+        for table in ["shared", "one", "many", "sweep", "apart", "two", "shifting"] {
             for network in of_table(table, Form::Whole) {
                 for (kind, _) in network.controls() {
                     let set = network.with_rivals(kind).into_iter().map(|one| {
