@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use narrows_evaluate::{
-    Law, Outcome, PAGE, Tables, catalogue, listed, of_law, page as page_of, select, shown,
+    Law, Outcome, PAGE, Tables, catalogue, listed, of_law, on, page as page_of, select, shown,
 };
 use narrows_lab::page::{self, Fact, PageFile};
-use narrows_lab::{Error as LabError, Output, Provenance, json};
+use narrows_lab::{Error as LabError, HostId, Output, Provenance, json};
 use narrows_papers::grid::replaced;
 use narrows_papers::{Form, Grid, Runs, Store};
 
 use crate::args::evaluate::EvaluateArgs;
-use crate::args::lab::load_law;
+use crate::args::lab::{hosts, load_law};
 use crate::error::Error;
 use crate::papers::rewrite;
 use crate::progress::Tables as Shown;
@@ -26,6 +26,7 @@ struct Made<'a> {
     commit: Option<&'a str>,
     quick: bool,
     seeds: Option<u64>,
+    host: HostId,
     criteria: &'a [Outcome],
 }
 
@@ -44,6 +45,11 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     {
         return Err(Error::input(&args.laws[at], format!("{} is named twice", law.control())));
     }
+    let host = hosts(std::slice::from_ref(&args.on))?[0];
+    if host.id() != HostId::SIM && args.docs.is_some() {
+        let message = "the page has the simulator's tables; expected no --docs with it";
+        return Err(Error::input(format!("--on {}", host.id()), message));
+    }
     // Before hours of runs.
     if let Some(docs) = &args.docs {
         written(docs, &Tables::of(&[]))?;
@@ -51,10 +57,13 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
     let stop = stop::on_signal()?;
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
-    let progress = Shown::new(args.jobs);
+    // In real time runs share nothing.
+    let jobs = if host.real_time() { args.jobs.max(1) } else { args.jobs };
+    let progress = Shown::new(jobs);
     let told = |told| progress.told(told);
     let form = if args.quick { Form::Quick } else { Form::Whole };
-    let runs = Runs::new(form, args.seeds, store.as_ref(), args.jobs, &stop, &told)?;
+    let runs = Runs::new(form, args.seeds, store.as_ref(), jobs, &stop, &told)?;
+    let runs = if host.id() == HostId::SIM { runs } else { runs.on(host) };
     let mut found: Vec<(Law, Vec<Outcome>)> =
         laws.into_iter().map(|law| (law, Vec::new())).collect();
     // Criterion by criterion, as laws share the runs of the standards.
@@ -68,13 +77,14 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     }
     progress.end();
     let tables = Tables::of(&found);
-    let made: Vec<Made> = found.iter().map(|(law, criteria)| made(args, law, criteria)).collect();
+    let made: Vec<Made> =
+        found.iter().map(|(law, criteria)| made(args, host.id(), law, criteria)).collect();
     if let Some(store) = &store {
         let mut output = Output::new(store.folder())?;
         // Of its own name, so that calls for other laws, and those for some criteria, leave it alone.
         let of = if args.only.is_empty() { "" } else { "-some" };
         for (made, (law, outcomes)) in made.iter().zip(&found) {
-            let name = format!("{}{of}", law.control());
+            let name = format!("{}{of}{}", law.control(), on(host.id()).replace(' ', "-"));
             let table = of_law(outcomes).markdown();
             output.write(&format!("{name}.md"), |to| to.write_all(table.as_bytes()))?;
             output.write(&format!("{name}.json"), |to| to.write_all(json(made).as_bytes()))?;
@@ -86,14 +96,15 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
         rewrite(docs, PAGE, &written(docs, &tables)?)?;
     }
     if let Some(file) = file {
-        let provenance = Provenance::new("evaluate", String::new(), false, COMMIT, words());
+        let provenance =
+            Provenance::new("evaluate", String::new(), host.real_time(), COMMIT, words());
         let facts = facts(args, &provenance);
         file.write(&page_of(&found, provenance.command_line(), facts))?;
     }
-    print(&if args.json { json(&made) } else { shown(&found) })
+    print(&if args.json { json(&made) } else { shown(&found, host.id()) })
 }
 
-fn made<'a>(args: &EvaluateArgs, law: &'a Law, criteria: &'a [Outcome]) -> Made<'a> {
+fn made<'a>(args: &EvaluateArgs, host: HostId, law: &'a Law, criteria: &'a [Outcome]) -> Made<'a> {
     Made {
         law: law.control(),
         couples: law.couples(),
@@ -101,6 +112,7 @@ fn made<'a>(args: &EvaluateArgs, law: &'a Law, criteria: &'a [Outcome]) -> Made<
         commit: COMMIT,
         quick: args.quick,
         seeds: args.seeds,
+        host,
         criteria,
     }
 }
@@ -113,7 +125,9 @@ fn facts(args: &EvaluateArgs, provenance: &Provenance) -> Vec<Fact> {
         "whole: twenty seeds"
     };
     let seeds = args.seeds.map(|seeds| ("seeds", seeds.to_string()));
-    page::facts(provenance, [("form", form.to_owned())].into_iter().chain(seeds).collect())
+    let on = (args.on.trim() != "sim").then(|| ("host", args.on.trim().to_owned()));
+    let all = [("form", form.to_owned())].into_iter().chain(seeds).chain(on);
+    page::facts(provenance, all.collect())
 }
 
 /// The text of the page with the tables.

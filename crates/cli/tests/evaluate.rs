@@ -115,6 +115,30 @@ fn a_law_that_crashes_falls_short_by_its_line_and_the_rest_is_judged() {
     assert_eq!(criterion["cells"].as_array().unwrap().len(), 0);
 }
 
+/// Receivers of QUIC do not misbehave; what else these criteria need it has.
+#[cfg(feature = "quic")]
+#[test]
+fn what_a_host_lacks_is_left_out_and_the_rest_is_judged_there() {
+    let home = tempfile::tempdir().unwrap();
+    let args = ["evaluate", "lia", "--quick", "--only", "5.1.1/blackout,7.6"];
+    let on = ["--on", "quic", "--out", "out"];
+    let (code, text, error) = said(&narrows(home.path(), &[&args[..], &on].concat()));
+    assert_eq!(code, Some(0), "{error}");
+    assert!(text.starts_with("lia, by RFC 9743 (BCP 133) on quic\n"), "{text}");
+    assert!(text.contains("lia: 1 the host's, 1 left out"), "{text}");
+    let kept = json(&fs::read_to_string(home.path().join("out/lia-some-on-quic.json")).unwrap());
+    let of = |number: usize| kept["criteria"][number].clone();
+    assert_eq!((&kept["host"], &of(0)["verdict"]), (&"quic".into(), &"host".into()));
+    assert_eq!((&of(1)["verdict"], &of(1)["runs"]), (&"left-out".into(), &0.into()));
+    let line = of(1)["line"].as_str().unwrap().to_owned();
+    assert!(line.contains("flows.law.tcp.receiver_hides: receivers misbehave"), "{line}");
+    // The page of docs has the simulator's.
+    let docs = ["--on", "quic", "--docs", "docs"];
+    let (code, _, error) = said(&narrows(home.path(), &[&["evaluate", "lia"][..], &docs].concat()));
+    assert_eq!(code, Some(2));
+    assert!(error.contains("--on quic: the page has the simulator's tables"), "{error}");
+}
+
 #[test]
 fn what_is_wrong_is_one_line_and_nothing_is_left() {
     let home = tempfile::tempdir().unwrap();
@@ -132,6 +156,7 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
         (&["lia", "--report", "a.txt"], "expected a name that ends with .html"),
         (&["lia", "--seeds", "0"], "--seeds"),
         (&["lia", "--resume"], "--out"),
+        (&["lia", "--on", "moon"], "--on: "),
         (&[], "LAW[+DETECTOR]"),
     ] {
         let output = narrows(home.path(), &[&["evaluate"][..], args].concat());

@@ -19,12 +19,12 @@ mod special;
 
 pub use catalogue::{CATALOGUE, Criterion, Keyword, Make, select};
 pub use prose::Law;
-pub use show::{PAGE, Tables, catalogue, listed, of_law, page, shown};
+pub use show::{PAGE, Tables, catalogue, listed, of_law, on, page, shown};
 
 use std::collections::BTreeSet;
 
 use narrows_lab::Error;
-use narrows_papers::{Ask, Form, Runs};
+use narrows_papers::{Ask, Form, Runs, Used};
 use serde::Serialize;
 
 use cell::Cell;
@@ -54,9 +54,16 @@ pub struct Outcome {
     pub cells: Vec<Found>,
     /// How many runs that took.
     pub runs: usize,
+    /// How many of them the machine was too slow for, in real time.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub unfit: usize,
     /// A run that failed, why nothing is run, or what the law's header says: one line.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub line: String,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 impl Outcome {
@@ -97,6 +104,7 @@ impl Criterion {
             mean: None,
             cells: Vec::new(),
             runs: 0,
+            unfit: 0,
             line: String::new(),
         };
         let make = match self.make {
@@ -119,12 +127,18 @@ impl Criterion {
             cells.iter().flat_map(Cell::asks).map(|ask| ask.clone().seeds(seeds)).collect();
         let count = asks.iter().map(|ask| format!("{ask:?}")).collect::<BTreeSet<_>>().len()
             * seeds as usize;
-        let found = match runs.all(&asks) {
-            Err(error @ Error::Law { .. }) => {
+        runs.next();
+        let found = runs.all(&asks);
+        let (refused, Used { unfit, .. }) = runs.next();
+        let found = match (found, refused) {
+            (_, Some(why)) => {
+                return Ok(Outcome { verdict: Verdict::LeftOut, line: why, ..empty });
+            }
+            (Err(error @ Error::Law { .. }), None) => {
                 let (verdict, line) = (Verdict::FallsShort, error.to_string());
                 return Ok(Outcome { verdict, line, runs: count, ..empty });
             }
-            found => found?,
+            (found, None) => found?,
         };
         let mut found = found.iter();
         let figures =
@@ -135,7 +149,7 @@ impl Criterion {
             (Make::Host(_), Verdict::Meets) => Verdict::Host,
             (_, verdict) => verdict,
         };
-        let outcome = Outcome { verdict, cells, runs: count, ..empty };
+        let outcome = Outcome { verdict, cells, runs: count, unfit, ..empty };
         let means: Vec<f64> = outcome.judged().map(|cell| cell.mean).collect();
         Ok(Outcome { mean: (!means.is_empty()).then(|| narrows_stats::mean(&means)), ..outcome })
     }

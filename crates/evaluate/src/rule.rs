@@ -35,10 +35,12 @@ pub enum Verdict {
     Missing,
     /// Nothing runs it.
     NotRun,
+    /// The host cannot run it.
+    LeftOut,
 }
 
 /// All of them.
-pub const VERDICTS: [Verdict; 7] = [
+pub const VERDICTS: [Verdict; 8] = [
     Verdict::Meets,
     Verdict::Host,
     Verdict::FallsShort,
@@ -46,6 +48,7 @@ pub const VERDICTS: [Verdict; 7] = [
     Verdict::Answered,
     Verdict::Missing,
     Verdict::NotRun,
+    Verdict::LeftOut,
 ];
 
 impl Verdict {
@@ -61,6 +64,7 @@ impl Verdict {
             Verdict::Answered => "prose: the law's header answers",
             Verdict::Missing => "prose: the law's header does not answer",
             Verdict::NotRun => "nothing here runs it",
+            Verdict::LeftOut => "the host lacks what it needs",
         }
     }
 }
@@ -75,6 +79,7 @@ impl fmt::Display for Verdict {
             Verdict::Answered => "answered",
             Verdict::Missing => "missing",
             Verdict::NotRun => "not run",
+            Verdict::LeftOut => "left out",
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Outcomes as tables and as a page for a browser.
 
-use narrows_lab::fold;
+use narrows_lab::{HostId, fold};
 use narrows_papers::Grid;
 use narrows_report::{Fact, Page, Part, Section, Table, Tile};
 
@@ -127,10 +127,6 @@ pub fn listed() -> String {
 pub fn of_law(outcomes: &[Outcome]) -> Grid {
     let mut grid = Grid::new(["criterion", "keyword", "verdict", "mean", "limit", "worst cell"]);
     for outcome in outcomes {
-        let worst = match outcome.worst() {
-            Some(worst) => format!("{}: {}", worst.place, value(worst)),
-            None => outcome.line.clone(),
-        };
         let limit = if outcome.cells.is_empty() { "-".into() } else { outcome.limit.to_string() };
         grid.row([
             outcome.criterion.clone(),
@@ -138,10 +134,22 @@ pub fn of_law(outcomes: &[Outcome]) -> Grid {
             outcome.verdict.to_string(),
             mean(outcome),
             limit,
-            worst,
+            worst(outcome),
         ]);
     }
     grid
+}
+
+/// The worst cell with its figure, or what there is in place of cells; and how far to trust it.
+fn worst(outcome: &Outcome) -> String {
+    let text = match outcome.worst() {
+        Some(worst) => format!("{}: {}", worst.place, value(worst)),
+        None => outcome.line.clone(),
+    };
+    match outcome.unfit {
+        0 => text,
+        unfit => format!("{text}; the machine was too slow for {unfit} of {} runs", outcome.runs),
+    }
 }
 
 /// How many there are of each verdict, in words.
@@ -153,16 +161,22 @@ fn counted(outcomes: &[Outcome]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
+/// ` on quic`, of another host than the one that the page of docs has.
+pub fn on(host: HostId) -> String {
+    if host == HostId::SIM { String::new() } else { format!(" on {host}") }
+}
+
 /// What a law is, for the judgement of its paths.
 fn about(law: &Law) -> &'static str {
     if law.couples() { "" } else { " (does not couple: several paths are judged as uncoupled)" }
 }
 
-/// The outcomes for a terminal.
-pub fn shown(laws: &[(Law, Vec<Outcome>)]) -> String {
+/// The outcomes on a host for a terminal.
+pub fn shown(laws: &[(Law, Vec<Outcome>)], host: HostId) -> String {
     let mut text = String::new();
     for (law, outcomes) in laws {
-        text += &format!("{}{}, by RFC 9743 (BCP 133)\n\n", law.control(), about(law));
+        let (control, about, on) = (law.control(), about(law), on(host));
+        text += &format!("{control}{about}, by RFC 9743 (BCP 133){on}\n\n");
         text += &of_law(outcomes).columns();
         text += &format!("\n{}: {}\n\n", law.control(), counted(outcomes));
     }
@@ -201,7 +215,11 @@ fn signed(verdict: Verdict) -> String {
         Verdict::FallsShort => '▼',
         Verdict::CannotBeTold => '?',
         // Nobody reads prose here, and a question may not be for this law.
-        Verdict::Host | Verdict::Answered | Verdict::Missing | Verdict::NotRun => '–',
+        Verdict::Host
+        | Verdict::Answered
+        | Verdict::Missing
+        | Verdict::NotRun
+        | Verdict::LeftOut => '–',
     };
     format!("{sign} {verdict}")
 }
@@ -209,10 +227,6 @@ fn signed(verdict: Verdict) -> String {
 fn verdicts(outcomes: &[Outcome]) -> Part {
     let heads = ["criterion", "section", "keyword", "verdict", "mean", "limit", "worst cell"];
     let line = |outcome: &Outcome| {
-        let worst = outcome.worst().map_or_else(
-            || outcome.line.clone(),
-            |worst| format!("{}: {}", worst.place, value(worst)),
-        );
         let limit = if outcome.cells.is_empty() { "-".into() } else { outcome.limit.to_string() };
         vec![
             outcome.criterion.clone(),
@@ -221,7 +235,7 @@ fn verdicts(outcomes: &[Outcome]) -> Part {
             signed(outcome.verdict),
             mean(outcome),
             limit,
-            worst,
+            worst(outcome),
         ]
     };
     Part::Table(Table {

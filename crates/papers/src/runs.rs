@@ -404,8 +404,8 @@ impl<'a> Runs<'a> {
         self.on.map_or(HostId::SIM, |host| host.id())
     }
 
-    /// A table begins: returns why the host could not run the one before, and what that was made of.
-    pub(crate) fn next(&self) -> (Option<String>, Used) {
+    /// Another table, or criterion, begins: returns why the host could not run the one before, and what that was made of.
+    pub fn next(&self) -> (Option<String>, Used) {
         let add = |sum: Used, one: &Used| Used {
             runs: sum.runs + one.runs,
             unfit: sum.unfit + one.unfit,

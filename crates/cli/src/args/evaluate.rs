@@ -14,6 +14,7 @@ Examples:
   narrows law new mine.h
   narrows evaluate mine --law mine.h --quick --report mine.html
   narrows evaluate olia --only 5.1.2,7.10               some sections
+  narrows evaluate gcubic+xcorr --quick --on quic       the same on noq's end points, in virtual time
   narrows evaluate olia balia --out out/bcp133 --resume goes on where it was interrupted
 
 A verdict is `meets`, `falls short` or `cannot be told`, by one rule for all criteria: docs/results/bcp133.md.
@@ -34,7 +35,11 @@ pub struct EvaluateArgs {
     /// So many seeds in place of 20, or of 5 with --quick
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
-    /// Concurrent runs; 0: one per core
+    /// Host to run on in place of the simulator: kernel (in real time), quic or quic-real (in real time). Criteria that
+    /// need what it does not have are left out
+    #[arg(long, value_name = "HOST", default_value = "sim")]
+    pub on: String,
+    /// Concurrent runs; 0: one per core, in real time one
     #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,
     /// Keep the runs in this folder, and write the tables and all cells there

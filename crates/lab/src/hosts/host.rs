@@ -66,6 +66,24 @@ pub struct Seen<'a> {
     pub places: Vec<Found>,
 }
 
+/// Receivers misbehave in the simulator alone.
+///
+/// # Errors
+/// The flow whose receiver is to misbehave.
+#[cfg(any(feature = "kernel", feature = "quic"))]
+pub fn honest<'f>(
+    scenario: &Scenario,
+    flows: impl IntoIterator<Item = &'f crate::scenario::Flow>,
+) -> Result<(), Error> {
+    match flows.into_iter().find(|flow| flow.tcp.receiver_hides.is_some()) {
+        Some(flow) => {
+            let place = format!("{}: flows.{}.tcp.receiver_hides", scenario.name, flow.name);
+            Err(Error::input(place, "receivers misbehave in the simulator only (use --on sim)"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// A run that is asked for.
 pub struct Job<'a> {
     /// What runs.

@@ -18,6 +18,8 @@ use crate::Error;
 use crate::panics::catch;
 use crate::recorder::Run;
 
+#[cfg(any(feature = "kernel", feature = "quic"))]
+use host::honest;
 pub use host::{App, Host, Job, Live, Seen};
 pub use sim::{Join, join};
 

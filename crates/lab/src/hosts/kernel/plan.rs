@@ -10,6 +10,7 @@ use narrows_net::{ConfigError, LinkId, Network, RouteId};
 use narrows_traffic::PathManager;
 
 use crate::Error;
+use crate::hosts::honest;
 use crate::routes::{add_forward, add_links, add_reverse};
 use crate::scenario::{Flow, FlowKind, FlowPath, Scenario};
 
@@ -273,7 +274,7 @@ pub fn possible(scenario: &Scenario) -> Result<(), Error> {
             "Linux has no ndiffports; expected fullmesh on the kernel",
         ));
     }
-    Ok(())
+    honest(scenario, &scenario.flows)
 }
 
 /// Of letters, digits, `-` and `_`.

@@ -5,8 +5,8 @@ use narrows_traffic::{PathManager, Scheduler, Signal, TcpConfig};
 
 use crate::Error;
 use crate::algorithm::Algorithm;
-use crate::hosts::Job;
 use crate::hosts::sim::controls;
+use crate::hosts::{Job, honest};
 use crate::scenario::{Flow, FlowKind, FlowPath, Scenario};
 
 /// Smallest MTU that QUIC runs over: datagrams of 1200 bytes (RFC 9000, section 14) and the headers of
@@ -60,6 +60,7 @@ pub fn quic_has(job: &Job) -> Result<(), Error> {
             }
         }
     }
+    honest(scenario, quic_flows(scenario).map(|(_, flow)| flow))?;
     couplings(job).map(drop)
 }
 
@@ -138,7 +139,6 @@ pub fn ignored(scenario: &Scenario) -> Option<String> {
         ("tcp.gro", used(&|flow| flow.tcp.gro != default.gro)),
         ("tcp.loss_detection", used(&|flow| flow.tcp.loss_detection != default.loss_detection)),
         ("tcp.receiver_acks", used(&|flow| flow.tcp.receiver_acks != default.receiver_acks)),
-        ("tcp.receiver_hides", used(&|flow| flow.tcp.receiver_hides.is_some())),
         ("tcp.timestamps", used(&|flow| flow.tcp.timestamps != default.timestamps)),
         ("tcp.skew_ppm", used(&|flow| flow.tcp.skew_ppm != default.skew_ppm)),
     ];
