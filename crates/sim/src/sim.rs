@@ -323,7 +323,8 @@ impl Sim {
         let result = act(connection, &mut wire);
         let armed = &mut self.armed[flow as usize];
         for path in connection.take_touched() {
-            let deadline = connection.deadline(path);
+            // A pace whose time came while the window was full is due now: a sibling's event may have made room.
+            let deadline = connection.deadline(path).max(self.now);
             if deadline < armed[path] {
                 armed[path] = deadline;
                 self.timers.set(deadline, Target::Subflow(flow, path as u8));
@@ -341,7 +342,8 @@ impl Sim {
             armed[0] = own;
             self.timers.set(own, Target::Subflow(flow, 0));
         }
-        debug_assert!((0..connection.paths()).all(|path| armed[path] <= connection.deadline(path)));
+        let in_time = |path: usize| armed[path] <= connection.deadline(path).max(self.now);
+        debug_assert!((0..connection.paths()).all(in_time));
         result
     }
 

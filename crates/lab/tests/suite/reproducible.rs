@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use narrows_lab::{
     Algorithm, Case, Control, Edits, HostId, Job, Plan, Scenario, Seeds, SeriesOf, Summary,
-    compare, host, load, run, series,
+    compare, host, load, parse, run, series,
 };
 use sha2::{Digest, Sha256};
 
@@ -68,4 +68,27 @@ fn the_number_of_threads_changes_nothing() {
     let one = with(1);
     assert_eq!(one.len(), 8);
     assert!(one == with(3), "three threads give other results than one");
+}
+
+/// Coupled paths of BBR: a sibling's event makes room in the window of a path whose pace had come before. It is due
+/// then, and time does not run back, which the simulator checks at each event.
+#[test]
+fn time_does_not_run_back_where_a_siblings_event_makes_room() {
+    let connections = (0..16).map(|number| {
+        let start_ms = 500.0 + 62.5 * f64::from(number);
+        format!(
+            "flows.m{number} = {{ kind = \"mptcp\", routes = [\"a\", \"b\"], cc = \"bbr3\", scheduler = \"min-rtt\", start = \"{start_ms} ms\" }}\n"
+        )
+    });
+    let text = format!(
+        "name = \"crowd\"\ntitle = \"\"\nsource = \"\"\nwarmup = \"1 s\"\nduration = \"4 s\"\ntest = \"m0\"\ntcp.receiver_acks = \"linux-6.5\"\n\
+         links.l = {{ rate = \"20 Mbit/s\", delay = \"10 ms\", queue = \"33 packets\" }}\n\
+         routes.a = {{ links = [\"l\"], rtt = \"40 ms\" }}\nroutes.b = {{ links = [\"l\"], rtt = \"40 ms\" }}\n{}",
+        connections.collect::<String>()
+    );
+    let scenario = parse(&text, &Edits::default()).unwrap();
+    let stop = AtomicBool::new(false);
+    for seed in 1..=4 {
+        run(host("sim").unwrap(), Job { seed, ..Job::new(&scenario, &stop) }).unwrap();
+    }
 }
