@@ -213,7 +213,7 @@ impl Sim {
             } else {
                 break;
             }
-            debug_assert!(self.now >= before, "an event at {} ns, in the past", self.now);
+            assert!(self.now >= before, "an event at {} ns, in the past", self.now);
             self.at_once = if self.now == before { self.at_once + 1 } else { 0 };
             assert!(self.at_once < STUCK, "time stands still at {} ns: {STUCK} events", self.now);
             if datagram.is_some() {
