@@ -296,6 +296,7 @@ fn check_reports_connections_that_fell_back_or_have_one_subflow() {
     assert!(items[1].seen.contains(&net.address(PORT).to_string()), "{items:?}");
     let listeners = find(&net.server, "listeners");
     assert!(listeners[0].seen.ends_with(&PORT.to_string()), "{listeners:?}");
+    assert!(listeners[0].fix[1].contains("env GODEBUG=multipathtcp=2 "), "{listeners:?}");
 
     ip(client, "mptcp endpoint flush");
     let alone = send(&net, PORT + 1, Kind::Mptcp, Kind::Mptcp);

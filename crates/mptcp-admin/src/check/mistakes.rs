@@ -381,7 +381,9 @@ impl Network {
         let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
         let ports: Vec<&str> = ports.iter().map(String::as_str).collect();
         let seen = format!("without MPTCP, on ports {}", list(&ports));
-        Some(Item::new("listeners", Verdict::Note, seen).fix("mptcpize run COMMAND"))
+        // A program in Go calls no libc whose socket() mptcpize could replace.
+        let in_go = "env GODEBUG=multipathtcp=2 COMMAND    # a program in Go";
+        Some(Item::new("listeners", Verdict::Note, seen).fix("mptcpize run COMMAND").fix(in_go))
     }
 
     /// One that is older than a use hands a control on that is not coupled with the one in use.
