@@ -252,34 +252,32 @@ impl Network {
             // Some are lost as any packet is.
             let verdict = if lost > asked / 10 { Verdict::Mistake } else { Verdict::Note };
             let seen = format!(
-                "{lost} of {} sent not answered: no listener on that address, a firewall, or no route there",
+                "{lost} of {} sent not answered: no listener on that address, a firewall, no route there, or \
+                 connections that ended meanwhile",
                 count(asked, "join")
             );
             items.push(Item::new("joins", verdict, seen));
         }
-        let mut mistake = |seen| items.push(Item::new("joins", Verdict::Mistake, seen));
         let unbound = self.counter("MPJoinSynTxBindErr") + self.counter("MPJoinSynTxConnectErr");
         if unbound > 0 {
-            mistake(format!(
-                "{} not sent: no such address here, or no route",
-                count(unbound, "join")
-            ));
+            let seen =
+                format!("{} not sent: no such address here, or no route", count(unbound, "join"));
+            items.push(Item::new("joins", Verdict::Mistake, seen));
         }
-        let stray = self.counter("MPJoinNoTokenFound");
-        if stray > 0 {
-            mistake(format!(
-                "{} for unknown connections: closed, or of another host behind a load \
-                 balancer",
-                count(stray, "join")
-            ));
-        }
-        let rejected = self.counter("MPJoinRejected");
-        if rejected > 0 {
-            mistake(format!(
-                "{} of peers rejected: above this host's limits",
-                count(rejected, "join")
-            ));
-        }
+        // Short connections end before some of their joins have come.
+        let came = self.counter("MPJoinSynRx");
+        let mut refused = |counter, why: &str| match self.counter(counter) {
+            0 => {}
+            n => {
+                let verdict = if n > came / 10 { Verdict::Mistake } else { Verdict::Note };
+                items.push(Item::new("joins", verdict, format!("{} {why}", count(n, "join"))));
+            }
+        };
+        refused(
+            "MPJoinNoTokenFound",
+            "for unknown connections: closed, or of another host behind a load balancer",
+        );
+        refused("MPJoinRejected", "of peers rejected: closing, or above this host's limits");
         items
     }
 

@@ -397,7 +397,7 @@ impl Report {
         let heads = [String::new(), other, tried, "difference".to_owned()];
         // Writing to a string cannot fail.
         for row in std::iter::once(heads).chain(self.rows()) {
-            let line = format!("{:<26} {:<22} {:<22} {}", row[0], row[1], row[2], row[3]);
+            let line = format!("{:<26} {:<24} {:<24} {}", row[0], row[1], row[2], row[3]);
             let _ = writeln!(text, "{}", line.trim_end());
         }
         let _ = write!(text, "\n  paths  bytes from   connections        Mbit/s\n");

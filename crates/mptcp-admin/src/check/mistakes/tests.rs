@@ -158,6 +158,12 @@ fn counters_show_fallback_and_joins_without_answer() {
     assert_eq!(verdict(&network.judge(), "joins"), Some(Verdict::Note));
     network.counters.insert("MPJoinSynAckRx".into(), 5000);
     assert_eq!(verdict(&network.judge(), "joins"), None);
+    // A server whose connections are short refuses some that come as these end.
+    network.counters.insert("MPJoinRejected".into(), 124);
+    network.counters.insert("MPJoinSynRx".into(), 1759);
+    assert_eq!(verdict(&network.judge(), "joins"), Some(Verdict::Note));
+    network.counters.insert("MPJoinSynRx".into(), 200);
+    assert_eq!(verdict(&network.judge(), "joins"), Some(Verdict::Mistake));
 }
 
 /// A kernel's own answers: a connection with two subflows, whose second one had to wait.
