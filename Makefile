@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-bpf setup-kernel build run install uninstall deb test-deb static test-static release portable \
+.PHONY: help setup setup-bpf setup-kernel build run install uninstall deb test-deb static test-static test-openwrt release portable \
 	test-crates test test-kernel test-kernels test-capture test-captures test-browser test-long python fuzz adversary fidelity \
 	detection one-flow lisa cmpbbr nornet tr laws mixes bcp133 bench bench-instructions site lint clean capi install-capi
 
@@ -67,6 +67,9 @@ static: ## the command as one file for any Linux of this architecture (rustup; i
 
 test-static: static ## that file alone in a root: scenarios, QUIC, a law loaded and used (root)
 	scripts/test-static
+
+test-openwrt: ## the router's command as a service of OpenWrt, in a root with busybox (root)
+	scripts/test-openwrt "$$(scripts/static $(shell uname -m)-unknown-linux-musl static,detect)"
 
 release: ## all that is published of a version, target/release-VERSION; `scripts/release --again` builds it twice and compares
 	scripts/release
