@@ -14,7 +14,8 @@ fn root() -> PathBuf {
 const SYSTEM: [&str; 12] =
     ["bash", "cut", "dirname", "env", "head", "id", "realpath", "rustc", "sed", "sort", "tr", "sh"];
 
-/// A machine that has no commands but these: a folder for PATH. Those of `fakes` do what their script says.
+/// A machine that has no commands but these: a folder for PATH, and in it a checkout in which nothing was built. Those
+/// of `fakes` do what their script says.
 struct Machine(TempDir);
 
 impl Machine {
@@ -30,13 +31,19 @@ impl Machine {
             fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
             fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
         }
+        let checkout = folder.path().join("checkout");
+        fs::create_dir(&checkout).unwrap();
+        for name in ["Cargo.toml", "crates", "scripts"] {
+            symlink(root().join(name), checkout.join(name)).unwrap();
+        }
         Machine(folder)
     }
 
     /// The exit status of a script there, and both outputs.
     fn run(&self, script: &str, arguments: &[&str]) -> (i32, String, String) {
-        let mut command = Command::new(root().join("scripts").join(script));
-        command.args(arguments).current_dir(root()).env("PATH", self.0.path());
+        let checkout = self.0.path().join("checkout");
+        let mut command = Command::new(checkout.join("scripts").join(script));
+        command.args(arguments).current_dir(checkout).env("PATH", self.0.path());
         // Rust itself is where it is.
         let cargo = std::env::var_os("CARGO_HOME").map(PathBuf::from);
         let rustup = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
@@ -52,11 +59,19 @@ impl Machine {
 }
 
 #[test]
-fn a_build_takes_any_clang_and_asks_for_nothing_that_tests_need() {
+fn a_build_takes_any_clang_that_compiles_the_laws_and_asks_for_nothing_that_tests_need() {
     // Its compiler finds all headers.
     for clang in ["clang-19", "clang-20", "clang-21", "clang"] {
-        let machine = Machine::with(&[(clang, ""), ("cc", ""), ("pkg-config", "")]);
-        assert_eq!(machine.run("setup", &["bpf"]), (0, String::new(), String::new()), "{clang}");
+        let setup = |version: &str| {
+            let says = format!("echo 'Debian clang version {version}'");
+            let machine = Machine::with(&[(clang, &says), ("cc", ""), ("pkg-config", "")]);
+            machine.run("setup", &["bpf"])
+        };
+        assert_eq!(setup("19.1.7 (3)"), (0, String::new(), String::new()), "{clang}");
+        // One that crashes on the laws.
+        let (status, _, err) = setup("14.0.6");
+        assert_eq!(status, 2, "{clang}");
+        assert!(err.starts_with("setup: no clang; "), "{err}");
     }
 }
 
@@ -120,6 +135,17 @@ fn without_rustup_other_systems_are_not_checked_and_the_script_says_why() {
     let (status, out, err) = Machine::with(&[("clang", "")]).run("portable", &[]);
     assert_eq!((status, out.as_str()), (2, ""));
     assert_eq!(err, "portable: no rustup, which brings std for other systems\n");
+}
+
+#[test]
+fn the_site_says_which_rust_its_mdbook_needs() {
+    let old = [("rustc", "echo 'rustc 1.85.0 (abc 2025-01-01)'"), ("python3", "")];
+    let (status, out, err) = Machine::with(&old).run("setup", &["site"]);
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert_eq!(
+        err,
+        "setup: mdBook needs Rust 1.88, this is 1.85.0: install rustup and run 'rustup update'\n"
+    );
 }
 
 #[test]
