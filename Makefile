@@ -1,9 +1,9 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-kernel build run install uninstall deb test-deb test test-kernel test-kernels \
-	test-capture test-captures test-browser test-long python fuzz adversary fidelity detection one-flow lisa cmpbbr nornet tr laws mixes bcp133 bench bench-instructions site \
-	lint check-c clean capi install-capi
+.PHONY: help setup setup-bpf setup-kernel build run install uninstall deb test-deb static test-static test-openwrt release portable \
+	test-crates test test-kernel test-kernels test-capture test-captures test-browser test-long python fuzz adversary fidelity \
+	detection one-flow lisa cmpbbr nornet tr laws mixes bcp133 bench bench-instructions site lint clean capi install-capi
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -14,10 +14,13 @@ HOURS ?= 2
 MINUTES ?= $(shell echo $$(($(HOURS) * 60)))
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: ## install what building and running need (apt, with sudo where not root)
 	@scripts/setup
+
+setup-bpf:
+	@scripts/setup bpf
 
 setup-kernel:
 	@scripts/setup kernel
@@ -39,7 +42,7 @@ cargo := env -u MAKEFLAGS -u MFLAGS -u DESTDIR -u PREFIX cargo
 units := narrows-export.service narrows-export.timer
 completions := share/bash-completion/completions/narrows share/zsh/site-functions/_narrows share/fish/vendor_completions.d/narrows.fish
 
-install: setup setup-kernel ## the command with all hosts, BPF objects and completions, into PREFIX=/usr/local
+install: setup setup-bpf ## the command with all hosts, BPF objects and completions, into PREFIX=/usr/local
 	$(cargo) build --release --locked -p narrows --features "$$(scripts/hosts kernel)"
 	$(sudo) install -D $(release)/narrows "$(into)/bin/narrows"
 	$(sudo) $(release)/narrows kernel objects "$(into)/lib/narrows"
@@ -53,11 +56,29 @@ install: setup setup-kernel ## the command with all hosts, BPF objects and compl
 uninstall: ## remove what install installed; first run `narrows kernel unload --boot`
 	$(sudo) rm -rf "$(into)/bin/narrows" "$(into)/lib/narrows" $(foreach file,$(completions) $(addprefix lib/systemd/system/,$(units)),"$(into)/$(file)") "$(into)"/share/man/man1/narrows{,-*}.1
 
-deb: setup setup-kernel ## the Debian package, target/debian/narrows_*.deb (installs cargo-deb by cargo if missing)
+deb: setup setup-bpf ## the Debian package, target/debian/narrows_*.deb (with cargo-deb, which cargo installs in target/tools)
 	scripts/deb
 
 test-deb: deb ## install, use and remove the package in a clean chroot (root; debootstrap and a mirror)
 	scripts/test-deb
+
+static: ## the command as one file for any Linux of this architecture (rustup; it names what else is missing)
+	scripts/static $(shell uname -m)-unknown-linux-musl
+
+test-static: static ## that file alone in a root: scenarios, QUIC, a law loaded and used (root)
+	scripts/test-static
+
+test-openwrt: ## the router's command as a service of OpenWrt, in a root with busybox (root)
+	scripts/test-openwrt "$$(scripts/static $(shell uname -m)-unknown-linux-musl static,detect)"
+
+release: ## all that is published of a version, target/release-VERSION; `scripts/release --again` builds it twice and compares
+	scripts/release
+
+portable: ## narrows-laws and narrows-quic for other systems and by the oldest Rust, type checked (rustup, clang)
+	scripts/portable
+
+test-crates: ## a project outside of the repository builds and runs with the packages of narrows-laws and narrows-quic
+	scripts/test-crates
 
 capi := $(MAKE) -C crates/laws/capi O="$(abspath $(or $(CARGO_TARGET_DIR),target)/capi)"
 

@@ -25,7 +25,7 @@ fn main() {
     if let Some(reason) = catalogue::unfit_kernel_name(None) {
         fail(&reason);
     }
-    let Some(clang) = clang::find() else { fail("no clang found; install clang-19, or set CLANG") };
+    let Some(clang) = clang::find() else { fail(clang::MISSING) };
     sources();
     tested_c("slots");
     tested_c("repair");

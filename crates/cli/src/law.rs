@@ -159,11 +159,11 @@ fn keeps(property: &Property, control: Control) -> Result<(), (Failure, bool)> {
                 if Instant::now() > end {
                     return Ok(());
                 }
-                let died = |Died(what)| Err(Failure { what, case: Vec::new() });
+                let died = |Died(what)| Err(Failure::new(what));
                 isolated(CASE, case).unwrap_or_else(died)
             };
             let smallest = property.check_by(control, &case).err();
-            Err((smallest.unwrap_or(Failure { what: how, case: Vec::new() }), true))
+            Err((smallest.unwrap_or(Failure::new(how)), true))
         }
     }
 }
@@ -181,11 +181,7 @@ fn kernel(report: &mut Report, control: Control, died: bool) -> Result<(), Error
 
     let (verifier, replay) = ("verifier", "replay in kernel");
     let skipped = |reason: &dyn std::fmt::Display| Outcome::Skipped(reason.to_string());
-    let failed = |text: &str| {
-        let mut lines = text.lines().map(str::to_owned);
-        let what = lines.next().unwrap_or_default();
-        Outcome::Failed(Failure { what, case: lines.collect() })
-    };
+    let failed = |text: &str| Outcome::Failed(Failure::of_lines(text));
     if let Err(reason) = narrows_kernel::available() {
         report.step(verifier, skipped(&reason))?;
         return report.step(replay, skipped(&reason));
@@ -224,10 +220,9 @@ fn kernel(report: &mut Report, control: Control, died: bool) -> Result<(), Error
     }
     let parted = isolated(PROPERTY, || {
         for (seed, paths) in [1, 2, 4, 8].into_iter().enumerate() {
-            let fail = |what: String| Failure { what, case: Vec::new() };
             let parted = loaded.compare(seed as u64, paths, 20_000);
-            if let Some(parted) = parted.map_err(|error| fail(error.to_string()))? {
-                return Err(fail(parted.to_string()));
+            if let Some(parted) = parted.map_err(|error| Failure::new(error.to_string()))? {
+                return Err(Failure::new(parted.to_string()));
             }
         }
         Ok(())

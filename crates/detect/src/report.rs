@@ -311,7 +311,7 @@ fn needed(report: &Report) -> String {
             let needs = match why {
                 Why::Few => format!("about {:.0} s in which both flows send", report.warm_up_s),
                 Why::Flat => "a queue that grows and shrinks: more load on the bottleneck".into(),
-                Why::Between => "more time".into(),
+                _ => "more time".into(),
             };
             let _ = writeln!(text, "{}: {} needs {needs}", why.name(), report.detector.name());
         }

@@ -212,6 +212,7 @@ pub fn because(why: Why) -> &'static str {
         Why::Few => "too few of their delays were measured at the same time",
         Why::Flat => "their delays hardly change: no queue, or one of constant length",
         Why::Between => "their delays are less alike than in one queue, and more than in two",
+        other => other.name(),
     }
 }
 
@@ -301,7 +302,7 @@ mod tests {
     fn after(decisions: &[[Place; 2]]) -> Verdict {
         let mut verdicts = Verdicts::new(2, 1.0);
         for (second, places) in decisions.iter().enumerate() {
-            let on = FlowsDecision { at_us: 0, places: places.to_vec(), confidence: vec![1.0; 2] };
+            let on = FlowsDecision::new(0, places.to_vec(), vec![1.0; 2]);
             verdicts.grouped(&Decision { t_s: second as f64, on });
         }
         verdicts.now().remove(0)
@@ -329,8 +330,11 @@ mod tests {
 
     #[test]
     fn pairs_have_their_own_evidence() {
-        let pair =
-            |answer, why, concordance| Pair { answer, why, at_us: 0, concordance, observations: 9 };
+        let pair = |answer, why, concordance| {
+            let mut pair = Pair::new(answer);
+            (pair.why, pair.concordance, pair.observations) = (why, concordance, 9);
+            pair
+        };
         let shared = pair(Answer::Shared, None, 0.9);
         let separate = pair(Answer::Separate, None, 0.4);
         let unsure = |why| pair(Answer::Unsure, Some(why), 0.0);

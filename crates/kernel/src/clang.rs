@@ -4,8 +4,12 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Tried in this order unless `CLANG` is set. Debian 12's unversioned clang (14) is not tested.
+/// Tried in this order unless `CLANG` is set; scripts/setup reads both.
 const CLANGS: [&str; 4] = ["clang-19", "clang-20", "clang-21", "clang"];
+/// The unversioned clang is of Debian 12 or Ubuntu 24.04, too: 14 to 18 crash on the laws.
+const OLDEST: u32 = 19;
+/// What is said without one.
+pub const MISSING: &str = "no clang 19 or newer found; install clang-19, or set CLANG";
 
 /// The objects of a law: name, source, macro.
 pub const KINDS: [(&str, &str, Option<&str>); 3] = [
@@ -19,10 +23,19 @@ pub fn find() -> Option<String> {
     if let Ok(named) = std::env::var("CLANG") {
         return Some(named);
     }
-    let runs = |name: &&str| {
-        Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
+    let fits = |name: &&str| {
+        let output = Command::new(name).arg("--version").output();
+        let version =
+            output.ok().and_then(|output| version(&String::from_utf8_lossy(&output.stdout)));
+        version.is_some_and(|version| version >= OLDEST)
     };
-    CLANGS.iter().copied().find(runs).map(str::to_owned)
+    CLANGS.iter().copied().find(fits).map(str::to_owned)
+}
+
+/// The first number of a version: `Debian clang version 19.1.7 (3~deb12u1)`.
+fn version(said: &str) -> Option<u32> {
+    let (_, version) = said.split_once("clang version ")?;
+    version.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 /// Compiles `source` to `object` for a machine of `arch`, as Rust calls it; `laws` and `libbpf` are
@@ -89,4 +102,17 @@ pub fn defines(control: narrows_laws::Control) -> Vec<String> {
         defines.push("-DNR_THIS_MODEL".to_owned());
     }
     defines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clang_is_told_by_what_it_says() {
+        assert_eq!(version("Debian clang version 19.1.7 (3~deb12u1)\nTarget: x86"), Some(19));
+        assert_eq!(version("Ubuntu clang version 18.1.3 (1)\n"), Some(18));
+        assert_eq!(version("clang version 21.1.0git"), Some(21));
+        assert_eq!(version("cc: not found"), None);
+    }
 }

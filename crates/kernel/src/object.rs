@@ -56,8 +56,7 @@ pub fn compile_user() -> Result<(), Error> {
     let law = user::loaded().ok_or_else(|| Error::input("law", "no user's law is loaded"))?;
     let place = law.header().display().to_string();
     let error = |message: String| Error::input(&place, message);
-    let clang = clang::find()
-        .ok_or_else(|| error("no clang found; install clang-19, or set CLANG".into()))?;
+    let clang = clang::find().ok_or_else(|| error(clang::MISSING.into()))?;
     let folder = user::Folder::new().map_err(|e| error(format!("no temporary folder: {e}")))?;
     let folder = folder.path();
     user::write_sources(user::SOURCES, folder)

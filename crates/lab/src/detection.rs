@@ -375,7 +375,7 @@ mod tests {
             };
         }
         let at_us = (at_s * 1e6) as u64;
-        Decision { number: (at_s * 1e3) as u32, at_us, places: all }
+        Decision::new((at_s * 1e3) as u32, at_us, all)
     }
 
     fn log(decisions: &[(f64, &str)]) -> Detection {

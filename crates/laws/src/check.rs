@@ -17,6 +17,7 @@ use std::fmt;
 
 /// A law violates a property: what was found, and the smallest case found.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Failure {
     /// Found and expected, one line.
     pub what: String,
@@ -25,8 +26,15 @@ pub struct Failure {
 }
 
 impl Failure {
-    fn new(what: impl Into<String>) -> Failure {
+    /// Without a case.
+    pub fn new(what: impl Into<String>) -> Failure {
         Failure { what: what.into(), case: Vec::new() }
+    }
+
+    /// What was found in the first line, the case in those that follow.
+    pub fn of_lines(text: &str) -> Failure {
+        let mut lines = text.lines().map(str::to_owned);
+        Failure { what: lines.next().unwrap_or_default(), case: lines.collect() }
     }
 
     /// With the case, unless it has one.
@@ -54,6 +62,7 @@ pub type Case<'a> = &'a dyn Fn() -> Result<(), Failure>;
 pub type Run<'a> = &'a dyn Fn(Case) -> Result<(), Failure>;
 
 /// One of [`PROPERTIES`].
+#[non_exhaustive]
 pub struct Property {
     /// Short name.
     pub name: &'static str,

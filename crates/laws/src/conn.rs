@@ -13,6 +13,7 @@ pub use crate::raw::Private;
 
 /// A law's advice to the host about a path (`enum nr_advice`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Advice {
     /// Nothing.
     None,
@@ -35,6 +36,7 @@ impl Path {
 
 /// The result of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Output {
     /// Window, packets. In recovery: the window that recovery must end with.
     pub cwnd: u32,
@@ -46,8 +48,16 @@ pub struct Output {
     pub advice: Advice,
 }
 
+impl Output {
+    /// A window and a threshold alone, packets.
+    pub fn new(cwnd: u32, ssthresh: u32) -> Output {
+        Output { cwnd, ssthresh, pacing_rate: 0, advice: Advice::None }
+    }
+}
+
 /// A detector's observation or decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Decision {
     /// Number of its interval, counted from 1 at time 0; wraps.
     pub number: u32,
@@ -58,6 +68,11 @@ pub struct Decision {
 }
 
 impl Decision {
+    /// One that a host puts together.
+    pub fn new(number: u32, at_us: u64, places: [Place; MAX_PATHS]) -> Decision {
+        Decision { number, at_us, places }
+    }
+
     /// From `struct nr_places` of 8 members; none before the first.
     fn unpack(word: u64, at_us: u64) -> Option<Decision> {
         let number = (word >> 32) as u32;

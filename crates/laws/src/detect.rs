@@ -56,6 +56,7 @@ pub struct Sample {
 
 /// A decision on the flows.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct FlowsDecision {
     /// End of its last interval, µs.
     pub at_us: u64,
@@ -77,6 +78,11 @@ pub struct Group {
 }
 
 impl FlowsDecision {
+    /// One that was not made by [`Flows`].
+    pub fn new(at_us: u64, places: Vec<Place>, confidence: Vec<f64>) -> FlowsDecision {
+        FlowsDecision { at_us, places, confidence }
+    }
+
     /// The groups, in the order of their first flows.
     pub fn groups(&self) -> Vec<Group> {
         let mut groups: Vec<(Place, Group)> = Vec::new();

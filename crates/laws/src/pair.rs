@@ -4,6 +4,7 @@ use crate::raw;
 
 /// What is known of two paths of a connection, or two flows of a capture.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Pair {
     /// The answer in force.
     pub answer: Answer,
@@ -30,6 +31,7 @@ pub enum Answer {
 
 /// Why an interval said nothing of two flows (`enum nr_why`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Why {
     /// Too few delays of both, or their own sending explains them.
     Few,
@@ -66,6 +68,11 @@ impl Why {
 const ONE_QUEUE: f64 = 0.8;
 
 impl Pair {
+    /// An answer without what it was found by.
+    pub fn new(answer: Answer) -> Pair {
+        Pair { answer, why: None, at_us: 0, concordance: 0.0, observations: 0 }
+    }
+
     /// How far the concordance is from what the other answer would have, in standard deviations: by
     /// Fisher's z, atanh(concordance), whose deviation is about 1 / sqrt(observations + 1). Of shared
     /// from 0, of separate from 0.8.

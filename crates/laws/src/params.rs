@@ -17,6 +17,7 @@ const USER: usize = WORDS - LAW_PARAMS;
 
 /// The unit of a parameter (`enum nr_unit`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unit {
     /// A number of things.
     Count,
@@ -82,6 +83,7 @@ pub struct Param {
 
 /// A name or value that a parameter does not take.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ParamError {
     /// No parameter of this name.
     #[error(transparent)]
@@ -476,6 +478,7 @@ pub fn presets(detector: Detector) -> Vec<&'static str> {
 /// The paths that a path is coupled with besides its group (`enum nr_couple`).
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Couple {
     /// None.
     None = 0,

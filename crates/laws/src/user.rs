@@ -60,6 +60,7 @@ static USER: OnceLock<UserLaw> = OnceLock::new();
 
 /// Run-time checks compiled into the code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Checks {
     /// Nothing.
     None,

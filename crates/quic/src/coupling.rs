@@ -1,6 +1,7 @@
 //! What a program names: a control, and a factory of controllers for each connection.
 
 use crate::controller::PathController;
+use crate::qlog::QlogVersion;
 use crate::shared::Shared;
 use crate::snapshot::{PathState, Snapshot};
 use narrows_laws::catalogue::{self, NoControl};
@@ -104,15 +105,20 @@ impl Factory {
     }
 
     /// From now on writes what happens to the coupling to `writer`, as qlog events of the namespace
-    /// `narrows`, and windows as of `quic`, in JSON text sequences; times are since `start`. noq, built with its feature `qlog`, logs
-    /// the packets to a file of its own, on the same axis if it has the same start. Controllers write
-    /// under noq's lock: to a writer that may wait, noq waits.
+    /// `narrows`, and windows as events of `version`, in JSON text sequences; times are since `start`. noq,
+    /// built with its feature `qlog`, logs the packets to a file of its own, on the same axis if it has the
+    /// same start. Controllers write under noq's lock: to a writer that may wait, noq waits.
     ///
     /// # Errors
     /// The head of the file cannot be written, or the factory writes one already
     /// ([`io::ErrorKind::AlreadyExists`]). A later error ends the file, with a warning by `tracing`.
-    pub fn qlog(&self, writer: Box<dyn Write + Send>, start: Instant) -> io::Result<()> {
-        self.shared.log_to(writer, start)
+    pub fn qlog(
+        &self,
+        version: QlogVersion,
+        writer: Box<dyn Write + Send>,
+        start: Instant,
+    ) -> io::Result<()> {
+        self.shared.log_to(version, writer, start)
     }
 
     /// The state of a path of noq's, from what `Connection::congestion_state(id)` returns. None if the

@@ -13,6 +13,7 @@ mod window;
 
 pub use coupling::{Coupling, CouplingError, Factory};
 pub use narrows_laws::{Advice, Control, Params, Place};
+pub use qlog::QlogVersion;
 pub use snapshot::{PairState, PathState, Snapshot};
 #[cfg(feature = "tend")]
 pub use tend::tend;

@@ -1,12 +1,23 @@
-//! The events of a connection as a qlog file: JSON text sequences (RFC 7464) by
-//! draft-ietf-quic-qlog-main-schema-13, which noq's own logs follow; windows as events of
-//! draft-ietf-quic-qlog-quic-events-12, which viewers draw. noq takes no events of others, so this is a
-//! file beside its own.
+//! The events of a connection as a qlog file: JSON text sequences (RFC 7464), windows as the events that
+//! a version of qlog has for them. noq takes no events of others, so this is a file beside its own.
 
 use crate::snapshot::{PairState, PathState};
 use narrows_laws::{MAX_PATHS, Place};
 use std::fmt::{self, Display};
 use std::io::{self, Write};
+
+/// What a qlog file follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum QlogVersion {
+    /// draft-ietf-quic-qlog-main-schema-13 and draft-ietf-quic-qlog-quic-events-12, as noq's own logs. The
+    /// path of an event is its `tuple`.
+    #[default]
+    Draft13,
+    /// qlog 0.3, draft-ietf-quic-qlog-main-schema-02 and those after it: the newest that qvis loads. Each path
+    /// is a connection there, by `group_id`.
+    V03,
+}
 
 /// The URIs of the events' schemas: the draft's, and a private one, whose events the README describes.
 const SCHEMAS: [&str; 2] =
@@ -41,6 +52,7 @@ fn state(path: &PathState) -> &'static str {
 
 /// A log.
 pub(crate) struct Qlog {
+    version: QlogVersion,
     /// None after an error.
     writer: Option<Box<dyn Write + Send>>,
     /// Window and threshold by slot, as last written.
@@ -61,18 +73,34 @@ impl fmt::Debug for Qlog {
 
 impl Qlog {
     /// Begins the log of a connection under the control called `control`.
-    pub fn new(mut writer: Box<dyn Write + Send>, control: &str) -> io::Result<Qlog> {
+    pub fn new(
+        version: QlogVersion,
+        mut writer: Box<dyn Write + Send>,
+        control: &str,
+    ) -> io::Result<Qlog> {
+        let (format, trace) = match version {
+            QlogVersion::Draft13 => (
+                "\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\
+                 \"serialization_format\":\"application/qlog+json-seq\"",
+                format!(
+                    "{{\"common_fields\":{{\"time_format\":\"relative_to_epoch\",\
+                     \"reference_time\":{{\"clock_type\":\"monotonic\",\"epoch\":\"unknown\"}}}},\
+                     \"event_schemas\":{SCHEMAS:?}}}"
+                ),
+            ),
+            QlogVersion::V03 => (
+                "\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\"",
+                "{\"common_fields\":{\"time_format\":\"relative\",\"reference_time\":0}}"
+                    .to_owned(),
+            ),
+        };
         // Names of controls need no escapes.
         writeln!(
             writer,
-            "\x1e{{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\
-             \"serialization_format\":\"application/qlog+json-seq\",\
-             \"title\":\"narrows-quic: {control}\",\
-             \"trace\":{{\"common_fields\":{{\"time_format\":\"relative_to_epoch\",\
-             \"reference_time\":{{\"clock_type\":\"monotonic\",\"epoch\":\"unknown\"}}}},\
-             \"event_schemas\":{SCHEMAS:?}}}}}"
+            "\x1e{{{format},\"title\":\"narrows-quic: {control}\",\"trace\":{trace}}}"
         )?;
         Ok(Qlog {
+            version,
             writer: Some(writer),
             windows: [None; MAX_PATHS],
             states: [None; MAX_PATHS],
@@ -108,10 +136,16 @@ impl Qlog {
             Event::PathJoined { .. } | Event::PathAlone { .. } | Event::StateUpdated { .. } => {}
         }
         let Some(writer) = &mut self.writer else { return };
-        let name = event.name();
-        let tuple = event.tuple().map(|slot| format!("\"tuple\":\"{slot}\",")).unwrap_or_default();
+        let name = event.name(self.version);
+        let path = match (self.version, event.path()) {
+            (QlogVersion::Draft13, Some(slot)) => format!("\"tuple\":\"{slot}\","),
+            (QlogVersion::Draft13, None) => String::new(),
+            (QlogVersion::V03, Some(slot)) => format!("\"group_id\":\"path {slot}\","),
+            // qvis wants a group of all events or of none.
+            (QlogVersion::V03, None) => "\"group_id\":\"coupling\",".to_owned(),
+        };
         let record =
-            format!("\x1e{{\"time\":{ms:.3},\"name\":\"{name}\",{tuple}\"data\":{event}}}\n");
+            format!("\x1e{{\"time\":{ms:.3},\"name\":\"{name}\",{path}\"data\":{event}}}\n");
         if let Err(error) = writer.write_all(record.as_bytes()) {
             tracing::warn!(%error, "the qlog file ends here");
             self.writer = None;
@@ -120,20 +154,24 @@ impl Qlog {
 }
 
 impl Event<'_> {
-    fn name(&self) -> &'static str {
+    fn name(&self, version: QlogVersion) -> &'static str {
         match self {
             Event::PathJoined { .. } => "narrows:path_joined",
             Event::PathLeft { .. } => "narrows:path_left",
             Event::PathAlone { .. } => "narrows:path_alone",
             Event::GroupsUpdated { .. } => "narrows:groups_updated",
             Event::DetectorDecided { .. } => "narrows:detector_decided",
+            Event::MetricsUpdated(_) if version == QlogVersion::V03 => "recovery:metrics_updated",
             Event::MetricsUpdated(_) => "quic:recovery_metrics_updated",
+            Event::StateUpdated { .. } if version == QlogVersion::V03 => {
+                "recovery:congestion_state_updated"
+            }
             Event::StateUpdated { .. } => "quic:congestion_state_updated",
         }
     }
 
-    /// The path of an event that is not of ours, by the field that all have for it.
-    fn tuple(&self) -> Option<usize> {
+    /// The slot of the path of an event that is not of ours.
+    fn path(&self) -> Option<usize> {
         match self {
             Event::MetricsUpdated(PathState { slot, .. }) | Event::StateUpdated { slot, .. } => {
                 Some(*slot)

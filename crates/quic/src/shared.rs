@@ -4,7 +4,7 @@
 //! whenever a controller takes it; one that finds it taken or poisoned does not wait, and goes on
 //! [`Alone`](crate::alone::Alone). Readers look at a copy.
 
-use crate::qlog::{self, Qlog};
+use crate::qlog::{self, Qlog, QlogVersion};
 use crate::snapshot::{PairState, PathState, Snapshot};
 use narrows_laws::{
     Conn, Control, Event, EventKind, MAX_PATHS, Output, Params, Place, Private, State,
@@ -101,12 +101,17 @@ impl Shared {
     }
 
     /// Begins a qlog file.
-    pub fn log_to(&self, writer: Box<dyn Write + Send>, start: Instant) -> io::Result<()> {
+    pub fn log_to(
+        &self,
+        version: QlogVersion,
+        writer: Box<dyn Write + Send>,
+        start: Instant,
+    ) -> io::Result<()> {
         let twice = || io::Error::new(io::ErrorKind::AlreadyExists, "a second qlog file");
         if self.qlog.get().is_some() {
             return Err(twice());
         }
-        let qlog = Qlog::new(writer, &self.control.to_string())?;
+        let qlog = Qlog::new(version, writer, &self.control.to_string())?;
         self.qlog.set((Mutex::new(qlog), start)).map_err(|_| twice())
     }
 

@@ -25,7 +25,7 @@ fn act(advice: Advice, parked: bool) -> Option<Act> {
         (Advice::Close, _) => Some(Act::Close),
         (Advice::Backup, false) => Some(Act::Park),
         (Advice::None, true) => Some(Act::Unpark),
-        (Advice::Backup, true) | (Advice::None, false) => None,
+        _ => None,
     }
 }
 

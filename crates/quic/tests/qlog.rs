@@ -3,8 +3,10 @@
 mod common;
 
 use common::*;
+use narrows_quic::QlogVersion;
 use narrows_quic_sim::{Side, Sim};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -161,8 +163,8 @@ fn named<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
 fn a_file_has_the_paths_the_decision_and_the_groups() {
     let (file, factory) = (File::of(usize::MAX), factory("lia+xcorr"));
     let reference = Instant::now();
-    factory.qlog(Box::new(file.clone()), reference).unwrap();
-    let twice = factory.qlog(Box::new(File::of(usize::MAX)), Instant::now());
+    factory.qlog(QlogVersion::Draft13, Box::new(file.clone()), reference).unwrap();
+    let twice = factory.qlog(QlogVersion::Draft13, Box::new(File::of(usize::MAX)), Instant::now());
     assert_eq!(twice.unwrap_err().kind(), ErrorKind::AlreadyExists);
     let mut sim = Sim::new(1);
     // The simulator's time 0 lies between the file's and now.
@@ -239,16 +241,93 @@ fn a_file_has_the_paths_the_decision_and_the_groups() {
     }
 }
 
+/// The connections that qvis makes of a file whose name ends with `.sqlog`, each with its events, as its
+/// visualizations/src (72c8c4b) does: textsequencejsontoqlog.ts, QlogLoader.ts and QlogLoaderV2.ts.
+fn in_qvis(records: &[Value]) -> Result<BTreeMap<String, Vec<Value>>, String> {
+    let (header, events) = records.split_first().ok_or("no entries")?;
+    if header.get("qlog_version").is_none()
+        || header["qlog_format"] != "JSON-SEQ"
+        || header.get("trace").is_none()
+    {
+        return Err("no proper header".to_owned());
+    }
+    let version = header["qlog_version"].as_str().ok_or("no text")?;
+    if !["draft-02", "draft-02-RC1", "qlog-03-WIP", "0.3"].contains(&version) {
+        return Err(format!("unknown version {version}"));
+    }
+    let common = &header["trace"]["common_fields"];
+    if common["time_format"] != "relative" || !common["reference_time"].is_number() {
+        return Err(format!("times are not understood: {common}"));
+    }
+    // In groups if the first event has one; one without is in the group `undefined` then.
+    let split = events.first().ok_or("no event")?.get("group_id").is_some();
+    let mut connections = BTreeMap::<String, Vec<Value>>::new();
+    for event in events {
+        let group = event.get("group_id").map_or("undefined", |id| id.as_str().unwrap());
+        connections
+            .entry(if split { group.into() } else { String::new() })
+            .or_default()
+            .push(event.clone());
+    }
+    for (group, events) in &connections {
+        let time = |event: &Value| event["time"].as_f64().unwrap();
+        if !events.is_sorted_by(|one, next| time(one) <= time(next)) {
+            return Err(format!("{group} is not in the order of time"));
+        }
+    }
+    Ok(connections)
+}
+
+#[test]
+fn qvis_loads_a_file_of_its_version_with_a_connection_for_each_path() {
+    let records = |version| {
+        let (file, factory) = (File::of(usize::MAX), factory("lia+xcorr"));
+        factory.qlog(version, Box::new(file.clone()), Instant::now()).unwrap();
+        let mut sim = Sim::new(1);
+        let paths = vec![sim.path(&[bottleneck()]), sim.path(&[bottleneck()])];
+        transfer(&mut sim, paths, Side::Client, &factory, 20_000_000);
+        sim.run(seconds(15));
+        file.records()
+    };
+    assert_eq!(in_qvis(&records(QlogVersion::Draft13)).unwrap_err(), "no proper header");
+
+    let connections = in_qvis(&records(QlogVersion::V03)).unwrap();
+    assert_eq!(connections.keys().collect::<Vec<_>>(), ["coupling", "path 0", "path 1"]);
+    for path in ["path 0", "path 1"] {
+        // Its Connection.lookup, with the names of QlogSchema02.ts, and what CongestionGraphD3Renderer.ts reads.
+        let lookup = |category: &str, name: &str| -> Vec<&Value> {
+            let name = format!("{category}:{name}");
+            let events = connections[path].iter().filter(|event| event["name"] == *name);
+            events.map(|event| &event["data"]).collect()
+        };
+        let metrics = lookup("recovery", "metrics_updated");
+        assert!(metrics.len() > 100, "{path}: {}", metrics.len());
+        for data in &metrics {
+            assert!(
+                data["congestion_window"].is_u64() && data["bytes_in_flight"].is_u64(),
+                "{data}"
+            );
+        }
+        assert!(metrics.iter().any(|data| data["smoothed_rtt"].is_number()));
+        let states = lookup("recovery", "congestion_state_updated");
+        assert_eq!(*states[0], json!({ "new": "slow_start" }));
+        assert_eq!(metrics.len() + states.len(), connections[path].len());
+    }
+    let ours = connections["coupling"].iter().map(|event| event["name"].as_str().unwrap());
+    assert!(ours.clone().all(|name| name.starts_with("narrows:")));
+    assert!(ours.clone().any(|name| name == "narrows:detector_decided"));
+}
+
 #[test]
 fn a_full_disk_ends_the_file_and_not_the_connection() {
     let (file, factory) = (File::of(2000), factory("lia"));
-    factory.qlog(Box::new(file.clone()), Instant::now()).unwrap();
+    factory.qlog(QlogVersion::Draft13, Box::new(file.clone()), Instant::now()).unwrap();
     let mut sim = Sim::new(1);
     let paths = vec![sim.path(&[bottleneck()]), sim.path(&[bottleneck()])];
     let connection = transfer(&mut sim, paths, Side::Client, &factory, 2_000_000);
     sim.run(seconds(5));
     assert!(sim.finished(connection).is_some());
     assert!((1000..=2000).contains(&file.0.lock().unwrap().len()));
-    let none = self::factory("lia").qlog(Box::new(File::of(0)), Instant::now());
+    let none = self::factory("lia").qlog(QlogVersion::V03, Box::new(File::of(0)), Instant::now());
     assert_eq!(none.unwrap_err().kind(), ErrorKind::StorageFull);
 }

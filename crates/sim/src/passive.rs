@@ -133,13 +133,12 @@ mod tests {
 
     #[test]
     fn a_group_that_is_coupled_shares_as_far_as_its_pairs_say() {
-        let pair = |answer| Pair { answer, why: None, at_us: 0, concordance: 0.0, observations: 0 };
         let mut places = [Place::Undecided; MAX_PATHS];
         places[..5].copy_from_slice(&[0, 0, 0, 0, 1].map(Place::Group));
         let shared = [(0, 1), (1, 2)];
         let compared = |(i, j)| match shared.contains(&(i, j)) {
-            true => (i, j, Some(pair(Answer::Shared))),
-            false => (i, j, Some(pair(Answer::Unsure))),
+            true => (i, j, Some(Pair::new(Answer::Shared))),
+            false => (i, j, Some(Pair::new(Answer::Unsure))),
         };
         let of = found(&places, &pairs().map(compared).collect::<Vec<_>>());
         assert_eq!(of.of(0, 2), Answer::Shared, "by way of 1");

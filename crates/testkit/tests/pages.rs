@@ -159,10 +159,7 @@ fn packages_load_what_the_quick_start_loads() {
         ("docs/guide/install.md", format!("if wanted: {control} as the default for MPTCP")),
         ("scripts/deb", format!("kernel use {control} --default --mptcp-only --boot")),
         ("packaging/openwrt/files/narrows.config", format!("option control '{control}'")),
-        (
-            "packaging/openwrt/files/narrows.init",
-            format!("config_get control main control {control}\n"),
-        ),
+        ("packaging/openwrt/files/narrows.init", format!("read_section main {control} 1\n")),
     ] {
         assert!(
             read(file).contains(&says),

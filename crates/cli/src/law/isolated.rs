@@ -48,11 +48,7 @@ pub fn isolated(
             let _ = File::from(read).read_to_string(&mut text); // what there is before it died
             match waitpid(child, None).map_err(system)? {
                 WaitStatus::Exited(_, 0) => Ok(Ok(())),
-                WaitStatus::Exited(_, 1) => {
-                    let mut lines = text.lines().map(str::to_owned);
-                    let what = lines.next().unwrap_or_default();
-                    Ok(Err(Failure { what, case: lines.collect() }))
-                }
+                WaitStatus::Exited(_, 1) => Ok(Err(Failure::of_lines(&text))),
                 WaitStatus::Signaled(_, signal, _) => Err(Died(words(signal, limit))),
                 other => Err(Died(format!("its process stopped: {other:?}"))),
             }

@@ -24,6 +24,7 @@ mod paths;
 mod receiver;
 mod recommend;
 mod trial;
+mod upgrade;
 mod user;
 mod watch;
 

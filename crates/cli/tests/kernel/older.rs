@@ -45,14 +45,14 @@ for line in sys.stdin:
     print(answer, flush=True)
 "#;
 
-struct Server {
+pub struct Server {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: BufReader<ChildStdout>,
 }
 
 impl Server {
-    fn new(host: &Host, enter: &str) -> Server {
+    pub fn new(host: &Host, enter: &str) -> Server {
         let script = format!("{enter} exec python3 -c \"$0\"");
         let mut child = host
             .command(&["sh", "-c", &script, PROGRAM])
@@ -64,7 +64,7 @@ impl Server {
         Server { stdin: child.stdin.take(), stdout, child }
     }
 
-    fn does(&mut self, line: &str) -> String {
+    pub fn does(&mut self, line: &str) -> String {
         writeln!(self.stdin.as_ref().unwrap(), "{line}").unwrap();
         let mut answer = String::new();
         self.stdout.read_line(&mut answer).unwrap();

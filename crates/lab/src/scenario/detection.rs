@@ -111,7 +111,7 @@ pub fn check(params: &Params) -> Result<(), Fault> {
     params.check().map_err(|error| {
         let name = match &error {
             ParamError::Value { name, .. } => name,
-            ParamError::Unknown(_) => "",
+            _ => "",
         };
         fault(name, &error)
     })

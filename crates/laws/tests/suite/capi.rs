@@ -102,6 +102,7 @@ impl Read {
             Advice::None => 0,
             Advice::Backup => 1,
             Advice::Close => 2,
+            other => panic!("{other:?}"),
         };
         let cut = (conn.cuts() & conn.masks()).to_le_bytes()[path];
         Read {

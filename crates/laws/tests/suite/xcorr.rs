@@ -11,8 +11,8 @@ use narrows_laws::detect::{self, Finding, Flows, Sample};
 use narrows_laws::raw::{self, Detection, MAX_PATHS};
 use narrows_laws::replay::queued;
 use narrows_laws::{
-    Advice, Conn, Control, Detector, Event, EventKind, Output, Params, Place, Private, State,
-    event_shared, flag,
+    Conn, Control, Detector, Event, EventKind, Output, Params, Place, Private, State, event_shared,
+    flag,
 };
 use narrows_testkit::Random;
 use reference::xcorr::{self, Answer, Samples};
@@ -1012,7 +1012,7 @@ fn a_decision_in_parts_is_the_decision_at_once() {
 fn a_path_that_falls_silent_within_a_decision_holds_up_nothing() {
     let events = queued(1, 8, 20, |path, _| {
         // The host's windows do not matter here.
-        Output { cwnd: 10 + path as u32, ssthresh: 10, pacing_rate: 0, advice: Advice::None }
+        Output::new(10 + path as u32, 10)
     });
     let mut running = Running::new(1);
     let mut events = events.iter();

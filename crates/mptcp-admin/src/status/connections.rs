@@ -355,9 +355,9 @@ impl Subflow {
         };
         self.path_state = path.map(|path| path_state(path.line.state));
         self.advice = path.and_then(|path| match path.line.advice() {
-            Advice::None => None,
             Advice::Backup => Some("backup"),
             Advice::Close => Some("close"),
+            _ => None,
         });
         self.path = path.map(|path| number(path.slot));
         self.coupled_with = path.map(beside);

@@ -182,6 +182,7 @@ fn why(why: Why) -> &'static str {
         Why::Few => FEW,
         Why::Flat => FLAT,
         Why::Between => BETWEEN,
+        other => other.name(),
     }
 }
 
@@ -344,7 +345,10 @@ mod tests {
 
     fn known(answer: Answer, observations: u32, why: Option<Why>) -> Known {
         let concordance = if answer == Answer::Shared { 0.95 } else { 0.0 };
-        Known { answer, why, at_us: 1, concordance, observations }
+        let mut known = Known::new(answer);
+        (known.why, known.at_us) = (why, 1);
+        (known.concordance, known.observations) = (concordance, observations);
+        known
     }
 
     #[test]

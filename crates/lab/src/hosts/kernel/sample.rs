@@ -191,7 +191,7 @@ impl<'a> Sampler<'a> {
             }
             let log = &mut self.detection.decisions;
             if log.last().is_none_or(|last| last.number != decision.number) {
-                log.push(Decision { places, at_us: now / 1000, ..decision });
+                log.push(Decision::new(decision.number, now / 1000, places));
             }
         }
         Ok(())

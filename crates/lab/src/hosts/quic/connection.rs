@@ -170,7 +170,7 @@ impl Connection {
                     let _ = end.close_path(now, id, 0u8.into());
                     continue;
                 }
-                (Advice::Backup, true) | (Advice::None, false) => continue,
+                _ => continue,
             };
             if end.set_path_status(id, status).is_ok() {
                 path.parked = status == PathStatus::Backup;

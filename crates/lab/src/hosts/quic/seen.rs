@@ -81,7 +81,7 @@ impl Seen {
         let number = self.factory.snapshot().decision;
         let log = &mut self.detection.decisions;
         if number != 0 && log.last().is_none_or(|last| last.number != number) {
-            log.push(Decision { number, at_us: now / 1000, places });
+            log.push(Decision::new(number, now / 1000, places));
         }
     }
 }
