@@ -39,7 +39,7 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
         return report(args, Source::logs(inputs, limits)?, &detectors, &params);
     }
     let path = args.files.first().map_or("-".as_ref(), PathBuf::as_path);
-    let input = if path == "-" {
+    let input = if path.as_os_str() == "-" {
         let (is_capture, from) = begin(io::stdin())
             .map_err(|error| Error::input(STDIN, format!("cannot read: {error}")))?;
         // For these it has to be read more than once.

@@ -4,15 +4,17 @@
 
 use crate::netlink::{self, Wanted};
 use netlink_packet_core::{
-    DecodeError, NlasIterator, Parseable, parse_string, parse_u8, parse_u32, parse_u64,
+    DecodeError, NlasIterator, parse_string, parse_u8, parse_u32, parse_u64,
 };
+use netlink_packet_sock_diag::inet::nlas::TcpInfoBuffer;
 use netlink_packet_sock_diag::inet::{
-    ExtensionFlags, InetRequest, InetResponseHeader, SocketId, StateFlags,
+    ExtensionFlags, InetRequest, InetResponseBuffer, InetResponseHeader, SocketId, StateFlags,
 };
 use netlink_packet_sock_diag::{
     AF_INET, AF_INET6, INET_DIAG_CONG, INET_DIAG_INFO, INET_DIAG_SKMEMINFO, IPPROTO_TCP,
     SOCK_DIAG_BY_FAMILY,
 };
+use netlink_packet_utils::{Emitable, Parseable};
 use netlink_sys::protocols::NETLINK_SOCK_DIAG;
 use std::collections::HashMap;
 use std::io;
@@ -230,7 +232,20 @@ pub fn connections() -> io::Result<Vec<Connection>> {
 fn request(family: u8, extensions: ExtensionFlags, states: StateFlags) -> Vec<u8> {
     let socket_id = if family == AF_INET { SocketId::new_v4() } else { SocketId::new_v6() };
     let protocol = IPPROTO_TCP;
-    netlink::bytes(&InetRequest { family, protocol, extensions, states, socket_id })
+    let request = InetRequest { family, protocol, extensions, states, socket_id };
+    let mut bytes = vec![0; request.buffer_len()];
+    request.emit(&mut bytes);
+    bytes
+}
+
+/// `struct inet_diag_msg`.
+fn header(answer: &[u8]) -> Result<InetResponseHeader, DecodeError> {
+    let buffer = InetResponseBuffer::new_checked(answer);
+    buffer.and_then(|buffer| InetResponseHeader::parse(&buffer)).map_err(cut_off)
+}
+
+fn cut_off(error: netlink_packet_utils::DecodeError) -> DecodeError {
+    DecodeError::from(error.to_string())
 }
 
 fn addresses(id: &SocketId) -> (SocketAddr, SocketAddr) {
@@ -246,7 +261,7 @@ impl Socket {
     /// # Errors
     /// It is cut off.
     pub fn parse(answer: &[u8]) -> Result<Socket, DecodeError> {
-        let header = InetResponseHeader::parse(answer)?;
+        let header = header(answer)?;
         let (local, remote) = addresses(&header.socket_id);
         let mut socket = Socket {
             state: State::of(header.state),
@@ -268,7 +283,10 @@ impl Socket {
             match attribute.kind() {
                 INET_DIAG_CONG => socket.control = parse_string(value)?,
                 // Older kernels report less; what is missing is zero.
-                INET_DIAG_INFO => socket.info = Some(TcpInfo::parse(&padded::<512>(value))?),
+                INET_DIAG_INFO => {
+                    let info = TcpInfoBuffer::new(padded::<512>(value));
+                    socket.info = Some(TcpInfo::parse(&info).map_err(cut_off)?);
+                }
                 INET_DIAG_SKMEMINFO => {
                     let send_buffer = value.get(SK_MEMINFO_SNDBUF * 4..).and_then(|v| v.get(..4));
                     socket.send_buffer = send_buffer.map_or(Ok(0), parse_u32)?;
@@ -322,7 +340,7 @@ impl Connection {
     /// # Errors
     /// It is cut off.
     pub fn parse(answer: &[u8]) -> Result<Connection, DecodeError> {
-        let header = InetResponseHeader::parse(answer)?;
+        let header = header(answer)?;
         let (local, remote) = addresses(&header.socket_id);
         // struct mptcp_info: eight bytes, of them six counters, then flags and token; from 48 on the
         // bytes sent again.
