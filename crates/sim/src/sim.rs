@@ -279,7 +279,7 @@ impl Sim {
                 }
                 *armed = NEVER;
                 self.with_connection(flow, |connection, wire| {
-                    if connection.deadline(path.into()) <= time {
+                    if connection.deadline(path.into(), time) <= time {
                         connection.on_timer(path.into(), wire);
                     }
                 });
@@ -323,8 +323,7 @@ impl Sim {
         let result = act(connection, &mut wire);
         let armed = &mut self.armed[flow as usize];
         for path in connection.take_touched() {
-            // A pace whose time came while the window was full is due now: a sibling's event may have made room.
-            let deadline = connection.deadline(path).max(self.now);
+            let deadline = connection.deadline(path, self.now);
             if deadline < armed[path] {
                 armed[path] = deadline;
                 self.timers.set(deadline, Target::Subflow(flow, path as u8));
@@ -342,7 +341,7 @@ impl Sim {
             armed[0] = own;
             self.timers.set(own, Target::Subflow(flow, 0));
         }
-        let in_time = |path: usize| armed[path] <= connection.deadline(path).max(self.now);
+        let in_time = |path: usize| armed[path] <= connection.deadline(path, self.now);
         debug_assert!((0..connection.paths()).all(in_time));
         result
     }

@@ -415,9 +415,9 @@ impl Connection {
 
     /// When the timers of a subflow next want attention; those of the connection run with the
     /// first.
-    pub fn deadline(&self, path: usize) -> Nanos {
+    pub fn deadline(&self, path: usize, now: Nanos) -> Nanos {
         let Subflow { sender, receiver, .. } = &self.subflows[path];
-        let own = sender.deadline().min(receiver.delack.deadline());
+        let own = sender.deadline(now).min(receiver.delack.deadline());
         if path == 0 { own.min(self.own_deadline()) } else { own }
     }
 
@@ -456,7 +456,7 @@ impl Connection {
         if path == 0 {
             self.on_connection_timer(wire);
         }
-        if self.subflows[path].sender.deadline() > wire.now {
+        if self.subflows[path].sender.deadline(wire.now) > wire.now {
             return;
         }
         if self.subflows[path].sender.probe_due(wire.now) {

@@ -227,10 +227,11 @@ impl Sender {
         self.rto_at.min(self.tlp.at)
     }
 
-    /// The next time a timer may expire. While the window is full nothing waits for its pace: what
-    /// makes room is an acknowledgement, which looks at the time itself.
-    pub fn deadline(&self) -> Nanos {
-        let pace_at = if self.board.in_flight() < self.cwnd { self.pace_at } else { NEVER };
+    /// The next time a timer may expire. While the window is full nothing waits for its pace; one that comes meanwhile
+    /// is due once a sibling's event makes room, `now`. (An acknowledgement of its own looks at the time itself.)
+    pub fn deadline(&self, now: Nanos) -> Nanos {
+        let room = self.board.in_flight() < self.cwnd;
+        let pace_at = if room { self.pace_at.max(now) } else { NEVER };
         self.rto_at.min(self.reo_at).min(self.tlp.at).min(pace_at)
     }
 

@@ -102,8 +102,8 @@ impl Bench {
 
     /// Lets the tail loss probe go out, if that comes first: new data.
     fn probe(&mut self) {
-        if self.sender.probe_due(self.sender.deadline()) {
-            self.now = self.sender.deadline();
+        if self.sender.probe_due(self.sender.deadline(self.now)) {
+            self.now = self.sender.deadline(self.now);
             let dsn = self.next;
             self.next += u64::from(MSS);
             self.act(|sender, wire, controller| {
@@ -116,7 +116,7 @@ impl Bench {
     /// Lets the retransmission timer expire; returns how many packets leave.
     fn timeout(&mut self) -> u64 {
         self.probe();
-        self.now = self.sender.deadline();
+        self.now = self.sender.deadline(self.now);
         assert!(self.act(|sender, wire, controller| sender.on_timer(wire, controller)));
         self.push()
     }
@@ -134,7 +134,7 @@ fn recovery_from_one_loss() {
         if to >= 4 {
             assert_eq!((bench.controller.path(0).cwnd, bench.sender.ssthresh()), (5, 5));
             // The timer starts with the retransmission, and anew while older packets arrive.
-            assert_eq!(bench.sender.deadline(), bench.now + bench.sender.rto());
+            assert_eq!(bench.sender.deadline(bench.now), bench.now + bench.sender.rto());
         }
         sent
     });
@@ -163,8 +163,11 @@ fn the_reordering_timer_repairs_a_tail() {
         ..Ack::default()
     };
     bench.act(|sender, wire, controller| sender.on_ack(&feedback, false, wire, controller));
-    assert_eq!((bench.sender.in_flight(), bench.sender.deadline()), (1, bench.now + RTT / 4));
-    bench.now = bench.sender.deadline();
+    assert_eq!(
+        (bench.sender.in_flight(), bench.sender.deadline(bench.now)),
+        (1, bench.now + RTT / 4)
+    );
+    bench.now = bench.sender.deadline(bench.now);
     assert!(!bench.act(|sender, wire, controller| sender.on_timer(wire, controller)));
     let counters = &bench.sender.counters;
     assert_eq!((counters.retransmits, counters.timeouts), (1, 0));
@@ -213,9 +216,9 @@ fn a_timeout_counts_what_was_just_sent_as_in_flight() {
         }
     };
     send_two(&mut bench);
-    bench.now = bench.sender.deadline() - RTT / 2;
+    bench.now = bench.sender.deadline(bench.now) - RTT / 2;
     send_two(&mut bench);
-    bench.now = bench.sender.deadline();
+    bench.now = bench.sender.deadline(bench.now);
     assert!(bench.act(|sender, wire, controller| sender.on_timer(wire, controller)));
     assert_eq!((bench.sender.cwnd(), bench.sender.in_flight()), (3, 3));
     assert_eq!(bench.sender.counters.retransmits, 1);
@@ -233,12 +236,12 @@ fn a_timeout_counts_what_was_just_sent_as_in_flight() {
 #[test]
 fn two_timeouts_of_one_episode_reduce_once() {
     let mut bench = Bench::established();
-    assert_eq!(bench.sender.deadline() - bench.now, 2 * RTT + 2 * MS);
+    assert_eq!(bench.sender.deadline(bench.now) - bench.now, 2 * RTT + 2 * MS);
     bench.probe();
-    assert_eq!(bench.sender.deadline() - bench.now, RTT + 200 * MS);
+    assert_eq!(bench.sender.deadline(bench.now) - bench.now, RTT + 200 * MS);
     assert_eq!(bench.timeout(), 1);
     assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (1, 5));
-    assert_eq!(bench.sender.deadline() - bench.now, 2 * (RTT + 200 * MS));
+    assert_eq!(bench.sender.deadline(bench.now) - bench.now, 2 * (RTT + 200 * MS));
     assert_eq!(bench.timeout(), 1);
     assert_eq!((bench.sender.cwnd(), bench.sender.ssthresh()), (1, 5));
     assert_eq!(bench.sender.in_flight(), 1);
@@ -246,7 +249,7 @@ fn two_timeouts_of_one_episode_reduce_once() {
     // the packet was sent three times, and that ends the backoff.
     bench.now += RTT;
     assert_eq!(bench.ack(1, 0, 0), 2);
-    assert_eq!(bench.sender.deadline() - bench.now, RTT + 200 * MS);
+    assert_eq!(bench.sender.deadline(bench.now) - bench.now, RTT + 200 * MS);
     assert_eq!((bench.sender.cwnd(), bench.sender.in_flight()), (2, 2));
 }
 
@@ -496,8 +499,8 @@ fn a_burst_that_the_window_cut_short_is_over() {
     assert_eq!(bench.ack(0, 1, 2), 1);
     let due = bench.now + (5 * MS * 10 / 11) / 2;
     assert_eq!(bench.ack(0, 1, 3), 0);
-    assert!(bench.sender.deadline().abs_diff(due) < MS / 100, "a smoothed RTT of 100 ms");
-    bench.now = bench.sender.deadline();
+    assert!(bench.sender.deadline(bench.now).abs_diff(due) < MS / 100, "a smoothed RTT of 100 ms");
+    bench.now = bench.sender.deadline(bench.now);
     assert!(!bench.act(|sender, wire, controller| sender.on_timer(wire, controller)));
     assert_eq!(bench.push(), 1);
 }

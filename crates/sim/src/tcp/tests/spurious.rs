@@ -157,7 +157,7 @@ fn probed() -> Bench {
     let feedback = Ack { ack: 9 * u64::from(MSS), echo: RTT, ..Ack::default() };
     bench.act(|sender, wire, controller| sender.on_ack(&feedback, false, wire, controller));
     bench.sender.note_window_use(bench.now);
-    bench.now = bench.sender.deadline();
+    bench.now = bench.sender.deadline(bench.now);
     assert!(bench.sender.probe_due(bench.now));
     bench.act(|sender, wire, controller| sender.send_probe(None, wire, controller));
     bench
@@ -282,7 +282,7 @@ fn lost_syns_leave_a_window_of_one() {
         let mut bench = Bench::closed(&TcpConfig::default());
         bench.act(|sender, wire, _| sender.open(false, false, sender.route(), wire));
         for ms in [1000, 3000] {
-            assert_eq!(bench.sender.deadline(), ms * MS);
+            assert_eq!(bench.sender.deadline(bench.now), ms * MS);
             bench.now = ms * MS;
             bench.act(|sender, wire, controller| sender.on_timer(wire, controller));
         }
