@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use narrows_evaluate::{
-    Law, Outcome, PAGE, Tables, catalogue, listed, of_law, on, page as page_of, select, shown,
+    Law, Outcome, PAGE, Tables, catalogue, ignored, listed, of_law, on, page as page_of, select,
+    shown,
 };
 use narrows_lab::page::{self, Fact, PageFile};
 use narrows_lab::{Error as LabError, HostId, Output, Provenance, json};
@@ -98,7 +99,7 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     if let Some(file) = file {
         let provenance =
             Provenance::new("evaluate", String::new(), host.real_time(), COMMIT, words());
-        let facts = facts(args, &provenance);
+        let facts = facts(args, host.id(), &provenance);
         file.write(&page_of(&found, provenance.command_line(), facts))?;
     }
     print(&if args.json { json(&made) } else { shown(&found, host.id()) })
@@ -118,14 +119,15 @@ fn made<'a>(args: &EvaluateArgs, host: HostId, law: &'a Law, criteria: &'a [Outc
 }
 
 /// What made the verdicts, as their page tells it.
-fn facts(args: &EvaluateArgs, provenance: &Provenance) -> Vec<Fact> {
+fn facts(args: &EvaluateArgs, host: HostId, provenance: &Provenance) -> Vec<Fact> {
     let form = if args.quick {
         "quick: five seeds, a part of the networks"
     } else {
         "whole: twenty seeds"
     };
     let seeds = args.seeds.map(|seeds| ("seeds", seeds.to_string()));
-    let on = (args.on.trim() != "sim").then(|| ("host", args.on.trim().to_owned()));
+    let on =
+        (host != HostId::SIM).then(|| ("host", format!("{host}; {}", ignored(host).trim_end())));
     let all = [("form", form.to_owned())].into_iter().chain(seeds).chain(on);
     page::facts(provenance, all.collect())
 }

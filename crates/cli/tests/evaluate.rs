@@ -126,6 +126,7 @@ fn what_a_host_lacks_is_left_out_and_the_rest_is_judged_there() {
     assert_eq!(code, Some(0), "{error}");
     assert!(text.starts_with("lia, by RFC 9743 (BCP 133) on quic\n"), "{text}");
     assert!(text.contains("lia: 1 the host's, 1 left out"), "{text}");
+    assert!(text.contains("schedulers and acknowledgements of their own"), "{text}");
     let kept = json(&fs::read_to_string(home.path().join("out/lia-some-on-quic.json")).unwrap());
     let of = |number: usize| kept["criteria"][number].clone();
     assert_eq!((&kept["host"], &of(0)["verdict"]), (&"quic".into(), &"host".into()));

@@ -166,6 +166,16 @@ pub fn on(host: HostId) -> String {
     if host == HostId::SIM { String::new() } else { format!(" on {host}") }
 }
 
+/// What of the networks another host does by itself, a line.
+pub fn ignored(host: HostId) -> &'static str {
+    match host {
+        HostId::SIM => "",
+        _ => {
+            "its end points have schedulers and acknowledgements of their own; on quic flows of one path but the judged one are the simulator's TCP\n"
+        }
+    }
+}
+
 /// What a law is, for the judgement of its paths.
 fn about(law: &Law) -> &'static str {
     if law.couples() { "" } else { " (does not couple: several paths are judged as uncoupled)" }
@@ -180,7 +190,8 @@ pub fn shown(laws: &[(Law, Vec<Outcome>)], host: HostId) -> String {
         text += &of_law(outcomes).columns();
         text += &format!("\n{}: {}\n\n", law.control(), counted(outcomes));
     }
-    text + "mean: of the criterion's figure over its cells; `narrows evaluate list` has what is run and the figure\n"
+    text += "mean: of the criterion's figure over its cells; `narrows evaluate list` has what is run and the figure\n";
+    text + ignored(host)
 }
 
 /// The page of some laws; made by `command`, of which `facts` tell more.

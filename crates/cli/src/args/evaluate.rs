@@ -35,8 +35,8 @@ pub struct EvaluateArgs {
     /// So many seeds in place of 20, or of 5 with --quick
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
-    /// Host to run on in place of the simulator: kernel (in real time), quic or quic-real (in real time). Criteria that
-    /// need what it does not have are left out
+    /// Host to run on in place of the simulator: quic; kernel or quic-real in real time, days without --only. Criteria
+    /// that need what it does not have are left out
     #[arg(long, value_name = "HOST", default_value = "sim")]
     pub on: String,
     /// Concurrent runs; 0: one per core, in real time one

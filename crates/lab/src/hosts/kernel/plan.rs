@@ -274,6 +274,11 @@ pub fn possible(scenario: &Scenario) -> Result<(), Error> {
             "Linux has no ndiffports; expected fullmesh on the kernel",
         ));
     }
+    if let Some(flow) = scenario.flows.iter().find(|flow| flow.tcp.scalable) {
+        let place = format!("{}: flows.{}.tcp.ecn", scenario.name, flow.name);
+        let message = "scalable senders run in the simulator only; expected true or false";
+        return Err(Error::input(place, message));
+    }
     honest(scenario, &scenario.flows)
 }
 
@@ -310,6 +315,17 @@ mod tests {
         let route = routes.next().map(|entry| entry.route);
         assert!(routes.next().is_none(), "two routes from {from} to {to}");
         route
+    }
+
+    #[test]
+    fn what_the_kernels_end_points_do_not_do_is_refused() {
+        for (field, value) in [("receiver_hides", "losses"), ("ecn", "scalable")] {
+            let set = [("flows.mptcp.cc", "dctcp"), (&format!("flows.mptcp.tcp.{field}"), value)];
+            let set = set.map(|(field, value)| (field.to_owned(), value.to_owned())).to_vec();
+            let scenario = load("sbd/nsb-2", &Edits { set, ..Edits::default() }).unwrap();
+            let error = possible(&scenario).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("sbd/nsb-2: flows.mptcp.tcp.{field}: ")), "{error}");
+        }
     }
 
     #[test]

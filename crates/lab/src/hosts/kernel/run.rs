@@ -538,7 +538,6 @@ fn simulators(scenario: &Scenario) -> Option<String> {
     };
     let fields = [
         ("scheduler", used(|flow, _| flow.scheduler != Scheduler::default())),
-        ("tcp.ecn = \"scalable\"", used(|flow, _| flow.tcp.scalable)),
         ("tcp.pacing", used(|flow, default| flow.tcp.pacing != default.pacing)),
         ("tcp.tso", used(|flow, default| flow.tcp.tso != default.tso)),
         ("tcp.gro", used(|flow, default| flow.tcp.gro != default.gro)),
@@ -550,7 +549,6 @@ fn simulators(scenario: &Scenario) -> Option<String> {
             "tcp.receiver_acks",
             used(|flow, default| flow.tcp.receiver_acks != default.receiver_acks),
         ),
-        ("tcp.receiver_hides", used(|flow, _| flow.tcp.receiver_hides.is_some())),
         ("tcp.timestamps", used(|flow, default| flow.tcp.timestamps != default.timestamps)),
         ("tcp.opener", used(|flow, default| flow.tcp.opener != default.opener)),
     ];

@@ -164,6 +164,9 @@ fn counters_show_fallback_and_joins_without_answer() {
     assert_eq!(verdict(&network.judge(), "joins"), Some(Verdict::Note));
     network.counters.insert("MPJoinSynRx".into(), 200);
     assert_eq!(verdict(&network.judge(), "joins"), Some(Verdict::Mistake));
+    network.counters.remove("MPJoinRejected");
+    network.counters.insert("MPJoinNoTokenFound".into(), 20);
+    assert_eq!(verdict(&network.judge(), "joins"), Some(Verdict::Note));
 }
 
 /// A kernel's own answers: a connection with two subflows, whose second one had to wait.
