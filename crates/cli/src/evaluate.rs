@@ -3,8 +3,7 @@
 use std::path::Path;
 
 use narrows_evaluate::{
-    Law, Outcome, PAGE, Tables, catalogue, ignored, listed, of_law, on, page as page_of, select,
-    shown,
+    Law, Outcome, PAGE, Tables, catalogue, ignored, listed, of_law, page as page_of, select, shown,
 };
 use narrows_lab::page::{self, Fact, PageFile};
 use narrows_lab::{Error as LabError, HostId, Output, Provenance, json};
@@ -12,7 +11,7 @@ use narrows_papers::grid::replaced;
 use narrows_papers::{Form, Grid, Runs, Store};
 
 use crate::args::evaluate::EvaluateArgs;
-use crate::args::lab::{hosts, load_law};
+use crate::args::lab::{hosts, jobs_on, load_law};
 use crate::error::Error;
 use crate::papers::rewrite;
 use crate::progress::Tables as Shown;
@@ -58,13 +57,11 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
     let stop = stop::on_signal()?;
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
-    // In real time runs share nothing.
-    let jobs = if host.real_time() { args.jobs.max(1) } else { args.jobs };
+    let jobs = jobs_on(host, args.jobs);
     let progress = Shown::new(jobs);
     let told = |told| progress.told(told);
     let form = if args.quick { Form::Quick } else { Form::Whole };
-    let runs = Runs::new(form, args.seeds, store.as_ref(), jobs, &stop, &told)?;
-    let runs = if host.id() == HostId::SIM { runs } else { runs.on(host) };
+    let runs = Runs::new(form, args.seeds, store.as_ref(), jobs, &stop, &told)?.on(host);
     let mut found: Vec<(Law, Vec<Outcome>)> =
         laws.into_iter().map(|law| (law, Vec::new())).collect();
     // Criterion by criterion, as laws share the runs of the standards.
@@ -85,7 +82,7 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
         // Of its own name, so that calls for other laws, and those for some criteria, leave it alone.
         let of = if args.only.is_empty() { "" } else { "-some" };
         for (made, (law, outcomes)) in made.iter().zip(&found) {
-            let name = format!("{}{of}{}", law.control(), on(host.id()).replace(' ', "-"));
+            let name = format!("{}{of}{}", law.control(), host.id().suffix().replace(' ', "-"));
             let table = of_law(outcomes).markdown();
             output.write(&format!("{name}.md"), |to| to.write_all(table.as_bytes()))?;
             output.write(&format!("{name}.json"), |to| to.write_all(json(made).as_bytes()))?;

@@ -12,7 +12,7 @@ use narrows_papers::{
     page as page_of, plots as plots_of, select,
 };
 
-use crate::args::lab::hosts;
+use crate::args::lab::{hosts, jobs_on};
 use crate::args::papers::PapersArgs;
 use crate::error::Error;
 use crate::pages::written;
@@ -35,14 +35,9 @@ struct Made<'a> {
 }
 
 impl Made<'_> {
-    /// ` on quic`, of another host than the one that pages have.
-    fn on(&self) -> String {
-        if self.host == HostId::SIM { String::new() } else { format!(" on {}", self.host) }
-    }
-
     /// What its files are named after.
     fn name(&self) -> String {
-        format!("{}/{}{}", self.paper, self.table, self.on().replace(' ', "-"))
+        format!("{}/{}{}", self.paper, self.table, self.host.suffix().replace(' ', "-"))
     }
 }
 
@@ -87,13 +82,11 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     let provenance = Provenance::new("papers", String::new(), host.real_time(), COMMIT, words());
     let plots = args.plots.as_deref().map(|to| Output::of(to, &provenance)).transpose()?;
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
-    // In real time runs share nothing.
-    let jobs = if host.real_time() { args.jobs.max(1) } else { args.jobs };
+    let jobs = jobs_on(host, args.jobs);
     let progress = Tables::new(jobs);
     let told = |told| progress.told(told);
     let form = if args.quick { Form::Quick } else { Form::Whole };
-    let runs = Runs::new(form, args.seeds, store.as_ref(), jobs, &stop, &told)?;
-    let runs = if host.id() == HostId::SIM { runs } else { runs.on(host) };
+    let runs = Runs::new(form, args.seeds, store.as_ref(), jobs, &stop, &told)?.on(host);
     let runs = if args.adaptive { runs.adaptive() } else { runs };
     let (mut made, mut differ, mut left_out) = (Vec::new(), Vec::new(), String::new());
     let mut shown_tables = Vec::new();
@@ -210,7 +203,7 @@ fn write(folder: &Path, made: &Made) -> Result<(), Error> {
     let (name, Made { paper, grid, .. }) = (made.name(), made);
     output.write(&format!("{name}.md"), |to| to.write_all(grid.markdown().as_bytes()))?;
     output.write(&format!("{name}.json"), |to| to.write_all(json(made).as_bytes()))?;
-    let on = made.on().replace(' ', "-");
+    let on = made.host.suffix().replace(' ', "-");
     for (file, text) in &grid.files {
         let (file, form) = file.rsplit_once('.').unwrap_or((file, "csv"));
         output.write(&format!("{paper}/{file}{on}.{form}"), |to| to.write_all(text.as_bytes()))?;
@@ -223,7 +216,8 @@ fn shown(made: &[Made]) -> String {
     let mut text = String::new();
     for one in made {
         let Made { paper, table, about, grid, .. } = one;
-        let _ = write!(text, "{paper}/{table}{}: {about}\n\n{}\n", one.on(), grid.columns());
+        let _ =
+            write!(text, "{paper}/{table}{}: {about}\n\n{}\n", one.host.suffix(), grid.columns());
     }
     let counts = counted(made.iter().flat_map(|one| one.grid.verdicts()));
     if !counts.is_empty() {

@@ -19,7 +19,7 @@ mod special;
 
 pub use catalogue::{CATALOGUE, Criterion, Keyword, Make, select};
 pub use prose::Law;
-pub use show::{PAGE, Tables, catalogue, ignored, listed, of_law, on, page, shown};
+pub use show::{PAGE, Tables, catalogue, ignored, listed, of_law, page, shown};
 
 use std::collections::BTreeSet;
 

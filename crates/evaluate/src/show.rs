@@ -161,11 +161,6 @@ fn counted(outcomes: &[Outcome]) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// ` on quic`, of another host than the one that the page of docs has.
-pub fn on(host: HostId) -> String {
-    if host == HostId::SIM { String::new() } else { format!(" on {host}") }
-}
-
 /// What of the networks another host does by itself, a line.
 pub fn ignored(host: HostId) -> &'static str {
     match host {
@@ -185,7 +180,7 @@ fn about(law: &Law) -> &'static str {
 pub fn shown(laws: &[(Law, Vec<Outcome>)], host: HostId) -> String {
     let mut text = String::new();
     for (law, outcomes) in laws {
-        let (control, about, on) = (law.control(), about(law), on(host));
+        let (control, about, on) = (law.control(), about(law), host.suffix());
         text += &format!("{control}{about}, by RFC 9743 (BCP 133){on}\n\n");
         text += &of_law(outcomes).columns();
         text += &format!("\n{}: {}\n\n", law.control(), counted(outcomes));

@@ -40,6 +40,11 @@ impl HostId {
         // It was made of a string.
         std::str::from_utf8(&self.bytes[..length]).unwrap_or_default()
     }
+
+    /// ` on quic`, behind the name of what it made; nothing of the simulator, which makes what is not said to be of another.
+    pub fn suffix(self) -> String {
+        if self == HostId::SIM { String::new() } else { format!(" on {self}") }
+    }
 }
 
 impl TryFrom<String> for HostId {

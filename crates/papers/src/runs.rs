@@ -394,9 +394,9 @@ impl<'a> Runs<'a> {
         Ok((made, Some(seeds)))
     }
 
-    /// The same on another host than the simulator, where a table does not ask for one of its own.
+    /// The same on a host in place of the simulator, where a table does not ask for one of its own.
     pub fn on(self, host: &'static dyn Host) -> Runs<'a> {
-        Runs { on: Some(host), ..self }
+        Runs { on: Some(host).filter(|host| host.id() != HostId::SIM), ..self }
     }
 
     /// What runs where a table asks for nothing else.

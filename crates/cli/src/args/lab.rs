@@ -304,6 +304,11 @@ pub fn hosts(names: &[String]) -> Result<Vec<&'static dyn Host>, Error> {
     Ok(hosts)
 }
 
+/// Concurrent runs on a host where so many were asked for: in real time they share nothing, so one for 0.
+pub fn jobs_on(host: &dyn Host, jobs: usize) -> usize {
+    if host.real_time() { jobs.max(1) } else { jobs }
+}
+
 /// Options of `merge`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -321,4 +326,16 @@ pub struct MergeArgs {
     /// Write the report, the rows and every run's summary into this folder
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+}
+
+#[cfg(all(test, feature = "kernel"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_real_time_runs_are_one_at_a_time_unless_more_are_asked_for() {
+        let (sim, kernel) = (host("sim").unwrap(), host("kernel").unwrap());
+        assert_eq!([jobs_on(sim, 0), jobs_on(sim, 3)], [0, 3]);
+        assert_eq!([jobs_on(kernel, 0), jobs_on(kernel, 3)], [1, 3]);
+    }
 }
