@@ -193,6 +193,11 @@ fn use_it(
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{open} the former control (--open moves them)");
     }
+    for route in target.routes_with_others(&name) {
+        // Writing to a string cannot fail.
+        let _ =
+            writeln!(text, "not used by connections over a route with its own control: {route}");
+    }
     print(&text)
 }
 

@@ -19,7 +19,7 @@ use narrows_kernel::{Error, Settings, Undo};
 use narrows_laws::Control;
 use narrows_laws::catalogue::control_of_kernel_name;
 use narrows_laws::user::argument;
-use narrows_mptcp::diag;
+use narrows_mptcp::{diag, routes};
 use narrows_netns::Namespace;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -138,6 +138,18 @@ impl Target {
             Target::Netns(name) => format!("namespace {}", Foreign::from(name.as_str())),
             Target::Cgroup(path) => format!("cgroup {}", Foreign::from(path.as_path())),
         }
+    }
+
+    /// The routes there whose own control, another than `used`, comes before one that is used as default, as
+    /// `ip route` writes them. What cannot be asked has none.
+    pub fn routes_with_others(&self, used: &str) -> Vec<String> {
+        if matches!(self, Target::Cgroup(_)) {
+            return Vec::new();
+        }
+        let asked = self.namespace().ok().and_then(|there| there.run(routes::own_controls).ok());
+        let found = asked.and_then(Result::ok).unwrap_or_default().into_iter();
+        let others = found.filter(|(_, control)| control.raw() != used);
+        others.map(|(to, control)| format!("{to} congctl {control}")).collect()
     }
 
     fn namespace(&self) -> Result<Namespace, Error> {

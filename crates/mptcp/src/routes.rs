@@ -178,8 +178,56 @@ fn is_us_timestamps(metric: &RouteMetric) -> bool {
 /// # Errors
 /// The kernel refused: it is older than Linux 6.7.
 pub fn set_us_timestamps() -> io::Result<()> {
+    for mut route in to_other_hosts()? {
+        // What the kernel tells of its state is no part of a route.
+        route.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::CacheInfo(_)));
+        let metrics = route.attributes.iter_mut().find_map(|attribute| match attribute {
+            RouteAttribute::Metrics(metrics) => Some(metrics),
+            _ => None,
+        });
+        let features = RouteMetric::Features(RTAX_FEATURE_TCP_USEC_TS);
+        match metrics {
+            Some(metrics) => add_us_timestamps(metrics),
+            None => route.attributes.push(RouteAttribute::Metrics(vec![features])),
+        }
+        let request = netlink::bytes(&route);
+        netlink::ask(NETLINK_ROUTE, RTM_NEWROUTE, Wanted::Replaced, &request, |_| Ok(()))?;
+    }
+    Ok(())
+}
+
+/// The routes to other hosts that have a congestion control of their own (`ip route .. congctl`), which
+/// comes before the namespace's default, each by its destination as `ip route` writes it, and the control.
+///
+/// # Errors
+/// The kernel refused.
+pub fn own_controls() -> io::Result<Vec<(String, Foreign)>> {
+    let own = |route: RouteMessage| {
+        let (mut to, mut control) = (None, None);
+        for attribute in route.attributes {
+            match attribute {
+                RouteAttribute::Destination(RouteAddress::Inet(at)) => to = Some(IpAddr::V4(at)),
+                RouteAttribute::Destination(RouteAddress::Inet6(at)) => to = Some(IpAddr::V6(at)),
+                RouteAttribute::Metrics(metrics) => {
+                    control = metrics.into_iter().find_map(|metric| match metric {
+                        RouteMetric::CcAlgo(name) => Some(name.as_str().into()),
+                        _ => None,
+                    });
+                }
+                _ => {}
+            }
+        }
+        let length = route.header.destination_prefix_length;
+        let to = to.map_or_else(|| "default".into(), |to| format!("{to}/{length}"));
+        Some((to, control?))
+    };
+    Ok(to_other_hosts()?.into_iter().filter_map(own).collect())
+}
+
+/// The routes of both families and all tables that lead to other hosts.
+fn to_other_hosts() -> io::Result<Vec<RouteMessage>> {
+    let mut routes = Vec::new();
     for address_family in [AddressFamily::Inet, AddressFamily::Inet6] {
-        let mut routes = Vec::new();
         let mut all = RouteMessage::default();
         all.header.address_family = address_family;
         let request = netlink::bytes(&all);
@@ -190,23 +238,8 @@ pub fn set_us_timestamps() -> io::Result<()> {
             }
             Ok(())
         })?;
-        for mut route in routes {
-            // What the kernel tells of its state is no part of a route.
-            route.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::CacheInfo(_)));
-            let metrics = route.attributes.iter_mut().find_map(|attribute| match attribute {
-                RouteAttribute::Metrics(metrics) => Some(metrics),
-                _ => None,
-            });
-            let features = RouteMetric::Features(RTAX_FEATURE_TCP_USEC_TS);
-            match metrics {
-                Some(metrics) => add_us_timestamps(metrics),
-                None => route.attributes.push(RouteAttribute::Metrics(vec![features])),
-            }
-            let request = netlink::bytes(&route);
-            netlink::ask(NETLINK_ROUTE, RTM_NEWROUTE, Wanted::Replaced, &request, |_| Ok(()))?;
-        }
     }
-    Ok(())
+    Ok(routes)
 }
 
 fn add_us_timestamps(metrics: &mut Vec<RouteMetric>) {

@@ -14,6 +14,7 @@ use narrows_laws::Control;
 
 mod advise;
 mod gone;
+mod guides;
 mod host;
 mod metrics;
 mod names;
@@ -87,6 +88,23 @@ fn for_mptcp_only_plain_tcp_goes_on_with_what_it_had() {
     assert_eq!(host.sh("bpftool -j map dump pinned /sys/fs/bpf/nr_plain"), "[]\n");
     host.does(&["unload"]);
     assert_eq!(host.state(), before);
+}
+
+#[test]
+fn routes_with_a_control_of_their_own_are_named() {
+    let Some(host) = Host::new("routes with a control") else { return };
+    host.does(&["load", "lia"]);
+    host.sh("ip route add 192.0.2.0/24 dev lo congctl cubic
+        ip -6 route add 2001:db8::/32 dev lo congctl nr_lia
+        ip route add default via 192.0.2.1 dev lo onlink congctl reno table 100");
+    let used = "nr_lia: used in default for new connections instead of reno\n";
+    let over = "not used by connections over a route with its own control:";
+    let routes = format!("{over} default congctl reno\n{over} 192.0.2.0/24 congctl cubic\n");
+    assert_eq!(host.does(&["use", "lia", "--default"]), format!("{used}{routes}"));
+    let said = host.does(&["check"]);
+    let note = "which comes before the default: 3, as default congctl reno\n";
+    assert!(said.contains(note), "{said}");
+    host.does(&["unload"]);
 }
 
 #[test]

@@ -49,6 +49,7 @@ impl Network {
             items.push(Item::new("path manager", Verdict::Note, seen));
         }
         items.extend(self.judge_routes());
+        items.extend(self.judge_own_controls());
         items.extend(self.judge_timestamps());
         items.extend(self.judge_subflows());
         items.extend(self.judge_joins());
@@ -156,16 +157,24 @@ impl Network {
                 format!("none; usable interfaces: {}; peers open the subflows", list(&names));
             return Item::new("endpoints", Verdict::Note, seen);
         }
-        let seen = format!(
-            "none, though {} are usable: connections use one path (a server announces with signal)",
-            list(&names)
-        );
+        let seen = format!("none, though {} are usable: connections use one path", list(&names));
+        let flag = if self.only_serves() { "signal" } else { "subflow" };
         let first = self.default.unwrap_or(usable[0].0.index);
         let others = usable.iter().filter(|(interface, _)| interface.index != first);
         others.fold(Item::new("endpoints", Verdict::Mistake, seen), |item, (interface, address)| {
             let (address, name) = (address.address, &interface.name);
-            item.fix(format!("ip mptcp endpoint add {address} dev {} subflow", name.word()))
+            item.fix(format!("ip mptcp endpoint add {address} dev {} {flag}", name.word()))
         })
+    }
+
+    /// Does MPTCP come to this host alone: to a listener that others reach, and is no connection begun here?
+    fn only_serves(&self) -> bool {
+        let listens = |socket: &&Socket| socket.state == State::Listen && socket.mptcp;
+        let reachable = self.sockets.iter().filter(listens).map(|socket| socket.local);
+        let reachable = reachable.filter(|local| !local.ip().is_loopback());
+        let ports: BTreeSet<u16> = reachable.map(|local| local.port()).collect();
+        let came = |connection: &Connection| ports.contains(&connection.local.port());
+        !ports.is_empty() && self.connections.iter().all(came)
     }
 
     fn judge_routes(&self) -> Vec<Item> {
@@ -208,17 +217,29 @@ impl Network {
         items
     }
 
+    /// A route's control is meant by somebody, who may have forgotten it.
+    fn judge_own_controls(&self) -> Option<Item> {
+        let (to, control) = self.own_controls.first()?;
+        let seen = format!(
+            "with a control of their own, which comes before the default: {}, as {to} congctl {control}",
+            self.own_controls.len()
+        );
+        let item = Item::new("routes", Verdict::Note, seen);
+        Some(item.fix("ip route change ROUTE    # as ip route shows it, without congctl"))
+    }
+
     /// Timestamps of 1 ms are no mistake; detectors that sample one-way delays like 1 µs.
     fn judge_timestamps(&self) -> Option<Item> {
         let (from, to, _) = self.us_timestamps.iter().find(|(.., has)| !has)?;
         let without = self.us_timestamps.iter().filter(|(.., has)| !has).count();
         let seen = format!(
-            "of 1 ms on {without} of {} of subflows, as from {from} to {to}; a detector with --signal \
-             sender-us needs 1 us at the other end (Linux 6.7, iproute2 6.7)",
+            "of 1 ms on {without} of {} of subflows, as from {from} to {to}; --signal sender-us needs 1 us",
             count(self.us_timestamps.len(), "route")
         );
         let item = Item::new("timestamps", Verdict::Note, seen);
-        Some(item.fix("ip route change ROUTE features tcp_usec_ts"))
+        Some(item.fix(
+            "ip route change ROUTE features tcp_usec_ts    # Linux 6.7; at the other end, too",
+        ))
     }
 
     fn judge_subflows(&self) -> Option<Item> {

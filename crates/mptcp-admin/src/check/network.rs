@@ -1,6 +1,7 @@
 //! What is to be seen of MPTCP in one network namespace: settings, routes, connections, counters.
 
 use crate::listeners::{InUse, Listener};
+use narrows_foreign::Foreign;
 use narrows_mptcp::diag::{self, Connection, Socket, State};
 use narrows_mptcp::pm::{self, Endpoint, Limits};
 use narrows_mptcp::routes::{self, Address, Interface, Route};
@@ -58,6 +59,8 @@ pub struct Network {
     /// Pairs of addresses with an established subflow, each with whether the route between them has TCP
     /// timestamps of 1 µs.
     pub us_timestamps: Vec<(IpAddr, IpAddr, bool)>,
+    /// Routes with a congestion control of their own, and which.
+    pub own_controls: Vec<(String, Foreign)>,
     /// MPTCP's counters.
     pub counters: BTreeMap<String, u64>,
     /// Largest send buffer that the kernel gives by itself, bytes (`net.ipv4.tcp_wmem`).
@@ -83,6 +86,7 @@ impl Network {
             listeners: Vec::new(),
             connections: diag::connections().unwrap_or_default(),
             us_timestamps: Vec::new(),
+            own_controls: routes::own_controls().unwrap_or_default(),
             counters: narrows_mptcp::counters().unwrap_or_default(),
             send_buffer_max: sysctl("net/ipv4/tcp_wmem")
                 .ok()

@@ -72,6 +72,20 @@ fn routes_without_timestamps_of_1_us_are_counted() {
 }
 
 #[test]
+fn a_control_of_a_route_is_noted() {
+    let mut network = two_paths();
+    assert_eq!(verdict(&network.judge(), "routes"), None);
+    network.own_controls =
+        vec![("default".into(), "cubic".into()), ("10.9.0.0/16".into(), "\u{1b}[2J".into())];
+    let items = network.judge();
+    let item = find(&items, "routes");
+    assert_eq!(item.verdict, Verdict::Note);
+    let seen =
+        "with a control of their own, which comes before the default: 2, as default congctl cubic";
+    assert_eq!(item.seen, seen);
+}
+
+#[test]
 fn a_bridge_for_containers_is_no_second_path() {
     let mut network = two_paths();
     network.interfaces[1].bridge = true;
@@ -189,6 +203,25 @@ fn a_connection_with_one_subflow_is_reported() {
     network.sockets.pop();
     assert_eq!(verdict(&network.judge(), "subflows"), Some(Verdict::Mistake));
     assert_eq!(verdict(&network.judge(), "endpoints"), Some(Verdict::Mistake));
+}
+
+#[test]
+fn a_host_that_only_serves_announces_its_addresses() {
+    let mut network = living();
+    network.connections[0].extra_subflows = 0;
+    network.sockets.pop();
+    let fix = |network: &Network| find(&network.judge(), "endpoints").fix.concat();
+    assert_eq!(fix(&network), "ip mptcp endpoint add 10.8.0.2 dev wwan0 subflow");
+    let mut listener = network.sockets[0].clone();
+    listener.state = State::Listen;
+    (listener.mptcp, listener.subflow) = (true, None);
+    listener.local = network.connections[0].local;
+    listener.local.set_ip(address("0.0.0.0"));
+    network.sockets.push(listener);
+    assert_eq!(fix(&network), "ip mptcp endpoint add 10.8.0.2 dev wwan0 signal");
+    // One that also begins connections.
+    network.connections[0].local.set_port(1);
+    assert_eq!(fix(&network), "ip mptcp endpoint add 10.8.0.2 dev wwan0 subflow");
 }
 
 #[test]

@@ -1,0 +1,91 @@
+//! What the guides tell operators to type: each `narrows kernel ..` of a block `sh root` runs, page by page and in their
+//! order. What other programs do, and what waits for an operator, does not.
+
+use super::host::Host;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// In place of the command: what shows until Ctrl-C is pressed gets that after a second.
+const TYPED: &str = r#"#!/bin/sh
+case " $* " in
+*" watch "* | *" --watch "* | *" advise "* | *" receiver "* | *" recommend "*)
+	timeout -s INT 1 "$NARROWS" "$@"
+	code=$?
+	case $code in 124) exit 0 ;; *) exit $code ;; esac
+	;;
+esac
+exec "$NARROWS" "$@"
+"#;
+
+/// The calls of a page, one a line.
+fn calls(text: &str) -> Vec<&str> {
+    let mut root = false;
+    let mut calls = Vec::new();
+    for line in text.lines() {
+        match line.strip_prefix("```") {
+            Some(info) => root = !root && info == "sh root",
+            // Where a lab runs in another terminal, its names are not known.
+            None if line.contains("$(") => {}
+            None if root => {
+                let call = line.strip_prefix("sudo ").unwrap_or(line);
+                calls.extend(call.starts_with("narrows kernel ").then_some(call));
+            }
+            None => {}
+        }
+    }
+    calls
+}
+
+#[test]
+fn what_guides_tell_operators_to_type_runs() {
+    let Some(host) = Host::new("the guides' commands") else { return };
+    let before = host.state();
+    let home = tempfile::tempdir().unwrap();
+    for (name, text) in [("narrows", TYPED), ("jq", "#!/bin/sh\ncat\n")] {
+        let path = home.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    host.sh("ip netns add blue");
+    let groups = host.sh("findmnt -nt cgroup2 -o TARGET | head -1");
+    let group = format!("{}/nr-guides-{}", groups.trim(), std::process::id());
+    host.sh(&format!("mkdir {group}"));
+    let there = home.path().display();
+    let prepare = format!(
+        "export PATH={there}:$PATH NARROWS={}\ncd {there}\nset -x",
+        env!("CARGO_BIN_EXE_narrows")
+    );
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut run = 0;
+    let guides = ["kernel", "trial", "trouble", "use", "watch", "undo"];
+    let guides = guides.map(|name| format!("docs/guide/{name}.md"));
+    for page in ["README.md".to_owned()].into_iter().chain(guides) {
+        let text = fs::read_to_string(root.join(&page)).unwrap();
+        let calls = calls(&text);
+        if page.ends_with("undo.md") {
+            host.does(&["load", "gcubic+xcorr"]);
+            host.does(&[
+                "trial",
+                "gcubic+xcorr",
+                "--against",
+                "reno",
+                "--share",
+                "5%",
+                "--for",
+                "1h",
+            ]);
+        }
+        assert!(!calls.is_empty(), "{page}");
+        run += calls.len();
+        let calls = calls
+            .join("\n")
+            .replace("NAME", "blue")
+            .replace("/sys/fs/cgroup/system.slice/nginx.service", &group);
+        let calls = calls.replace("/var/lib/prometheus/node-exporter", &there.to_string());
+        host.sh(&format!("{prepare}\n{calls}"));
+    }
+    assert!(run >= 40, "{run} calls");
+    assert_eq!(host.state(), before, "after undo");
+    host.sh(&format!("rmdir {group}; ip netns del blue"));
+}
