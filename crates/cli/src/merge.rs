@@ -49,6 +49,15 @@ pub fn merge(args: &MergeArgs) -> Result<(), Error> {
         let differs = part.provenance.differs(&before.provenance).is_some();
         part.comparison.seeds == before.comparison.seeds && !differs && !part.provenance.real_time()
     });
+    // Then they differ in it no more; the same seeds twice still do not follow each other.
+    let builds =
+        args.any_build.then(|| Comparison::builds(parts.iter().map(|part| &part.comparison)));
+    if let Some(builds) = &builds {
+        for part in &mut parts {
+            part.provenance =
+                part.provenance.clone().of_comparison(part.comparison.clone().by(builds));
+        }
+    }
     let first = &parts[0];
     let mut seeds = first.comparison.seeds;
     for (before, part) in parts.iter().zip(&parts[1..]) {
@@ -68,7 +77,10 @@ pub fn merge(args: &MergeArgs) -> Result<(), Error> {
     };
     let inputs = Inputs::of(&compared)?;
     let plan = plan_of(&inputs, &compared)?;
-    let provenance = inputs.provenance(&plan, &command)?.like(&first.provenance);
+    let mut provenance = inputs.provenance(&plan, &command)?.like(&first.provenance);
+    if let (Some(builds), Some(made)) = (&builds, provenance.comparison().cloned()) {
+        provenance = provenance.of_comparison(made.by(builds));
+    }
     if let Some(what) = provenance.differs(&first.provenance) {
         return Err(first.wrong(format!("cannot be made again here: {what}")));
     }

@@ -242,6 +242,19 @@ fn what_does_not_belong_together_is_not_merged() {
     assert_eq!(merge(&["a", "b"]), "b: cannot be merged with a: another build of narrows");
     change("a", "\"program_sha256\": \"", "\"program_sha256\": \"0");
     assert_eq!(merge(&["a", "b"]), "a: cannot be made again here: another build of narrows");
+    // Unless it is said that builds may differ: what comes of it is of both.
+    done(run(home, &["merge", "a", "b", "--any-build", "--out", "both"]));
+    let again = refused(compare(home, "1..4", "both", &["--resume"]));
+    assert!(again.contains("cannot be resumed: another build of narrows"), "{again}");
+    change("b", "\"program_sha256\": \"0", "\"program_sha256\": \"00");
+    done(run(home, &["merge", "a", "b", "--any-build", "--out", "three"]));
+    change("b", "\"program_sha256\": \"00", "\"program_sha256\": \"0");
+    assert_eq!(
+        merge(&["a", "settings", "--any-build"]),
+        "settings: cannot be merged with a: other settings"
+    );
+    done(compare(home, "1..3", "whole", &[]));
+    same(&home.join("whole"), &home.join("both"));
     for folder in ["a", "b"] {
         change(folder, "\"program_sha256\": \"0", "\"program_sha256\": \"");
     }

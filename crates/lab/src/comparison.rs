@@ -1,6 +1,6 @@
 //! What a comparison ran, part by part: so that more seeds of it can be told from another comparison.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub struct Comparison {
     settings_sha256: String,
     /// Hash of the resolved scenarios to the last point of their traces, and of the above.
     content_sha256: String,
-    /// Hash of the program, since another build may simulate otherwise.
+    /// Hash of the program, since another build may simulate otherwise; of several, each once in order, with `+` between.
     program_sha256: String,
 }
 
@@ -55,6 +55,17 @@ impl Comparison {
             content_sha256: sha256(&(cases, controls, signals, hosts, &setups)),
             program_sha256: program()?,
         })
+    }
+
+    /// The builds of narrows that made these, as one that all of them made names it.
+    pub fn builds<'a>(all: impl IntoIterator<Item = &'a Comparison>) -> String {
+        let builds = all.into_iter().flat_map(|one| one.program_sha256.split('+'));
+        builds.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("+")
+    }
+
+    /// The same, made by other [builds](Comparison::builds).
+    pub fn by(self, builds: &str) -> Comparison {
+        Comparison { program_sha256: builds.into(), ..self }
     }
 
     /// What `self` and `other` differ in, if not only in their seeds.

@@ -326,6 +326,9 @@ pub struct MergeArgs {
     /// Write the report, the rows and every run's summary into this folder
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Also of different builds of narrows, which may simulate differently; `compare --resume` refuses the result
+    #[arg(long)]
+    pub any_build: bool,
 }
 
 #[cfg(all(test, feature = "kernel"))]
