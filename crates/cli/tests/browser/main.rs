@@ -213,3 +213,68 @@ fn foreign_names_are_text() {
     assert_eq!(browser.value(DRAWN), 6);
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
+
+/// 10^5 samples of two paths that are as slow as the run would otherwise be long.
+const LONG: &str = "name = 'long'
+title = 'Ten thousand seconds'
+source = 'test'
+warmup = '0 s'
+duration = 'DURATION'
+test = 'both'
+links.one = { rate = '200 kbit/s', queue = '20 packets' }
+links.two = { rate = '200 kbit/s', queue = '20 packets' }
+routes.one = { links = ['one'], rtt = '20 ms' }
+routes.two = { links = ['two'], rtt = '20 ms' }
+flows.both = { kind = 'mptcp', routes = ['one', 'two'], cc = 'lia' }
+";
+
+/// When the page had been drawn, ms after it was asked for.
+const LOADED: &str = "performance.getEntriesByType('navigation')[0].loadEventEnd";
+
+/// A page draws what a screen can show of a long run, no more: it is neither larger nor slower than that of a
+/// short one.
+#[test]
+#[ignore = "make test-browser"]
+fn a_page_of_100_000_samples_is_drawn_as_fast_as_one_of_1_000() {
+    let mut browser = Chromium::start();
+    let home = tempfile::tempdir().unwrap();
+    let [short, long] = [("short", "100 s"), ("long", "10000 s")].map(|(name, duration)| {
+        let file = home.path().join(format!("{name}.toml"));
+        fs::write(&file, LONG.replace("DURATION", duration)).unwrap();
+        let file = page(&home, name, &["run", file.to_str().unwrap(), "--cc", "lia"]);
+        assert!(fs::metadata(&file).unwrap().len() < 1_000_000);
+        // The quickest of three: what else the machine does only adds.
+        let times = [0; 3].map(|_| {
+            browser.open(&file, 1280, false);
+            browser.value(LOADED).as_f64().unwrap()
+        });
+        assert_eq!(browser.complaints(), Vec::<String>::new(), "{name}");
+        times.into_iter().fold(f64::INFINITY, f64::min)
+    });
+    println!("drawn after {short:.0} ms, and {long:.0} ms with 100,000 samples");
+    assert!(long < 3.0 * short, "{long} ms, {short} ms");
+}
+
+#[test]
+#[ignore = "make test-browser"]
+fn a_page_of_published_figures_fits_any_screen() {
+    let mut browser = Chromium::start();
+    let home = tempfile::tempdir().unwrap();
+    let out = home.path().join("out");
+    let args =
+        ["papers", "cmpbbr/figure-1", "--quick", "--seeds", "1", "--out", out.to_str().unwrap()];
+    let file = page(&home, "papers", &args);
+    assert!(fs::metadata(&file).unwrap().len() < 5_000_000);
+    for (width, dark) in [(1280, false), (420, true)] {
+        browser.open(&file, width, dark);
+        let scheme = if dark { "dark" } else { "light" };
+        browser.screenshot(&picture(&format!("papers-{width}-{scheme}")));
+        let cards = browser.value("document.querySelector('main').textContent");
+        let cards = cards.as_str().unwrap();
+        for word in ["reproduced", "cannot be told", "Figure 1: two BBR flows with loss."] {
+            assert!(cards.contains(word), "{cards}");
+        }
+        assert_eq!(browser.value(WIDER_THAN_WINDOW), 0, "at {width}");
+        assert_eq!(browser.complaints(), Vec::<String>::new(), "at {width}");
+    }
+}
