@@ -46,6 +46,16 @@ def test_results_are_tables_of_every_library(scenario: narrows.Scenario) -> None
     assert "goodput" in run.report() or "Mbit/s" in run.report()
 
 
+def test_connections_are_of_quic_where_it_is_built_in(scenario: narrows.Scenario) -> None:
+    try:
+        run = narrows.run(scenario, cc="gcubic+xcorr", on="quic")
+    except narrows.Error as error:
+        assert "built without quic" in str(error)
+        pytest.skip("built without QUIC")
+    assert "on quic" in repr(run)
+    assert run.summary.to_pylist()[0]["goodput_mbps"] > 0
+
+
 def test_decisions_and_events_of_a_run() -> None:
     handover = narrows.Scenario.load("phone/wifi-handover")
     events = narrows.run(handover, cc="lia").events.to_pylist()
