@@ -1,7 +1,7 @@
 """What Python costs: run it with the wheel installed, `python bench.py`. On a machine that does other work, too, read
 the CPU times.
 
-Source of each figure: this file, and docs/guide/python.md has what it said.
+Source of each figure: this file, and docs/results/performance.md has what it said.
 """
 
 from __future__ import annotations

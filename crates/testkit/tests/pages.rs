@@ -148,6 +148,34 @@ fn every_page_is_once_in_the_table_of_contents() {
     }
 }
 
+/// A guide says what it is for, how to use it, what it does, and its limits, in this order.
+#[test]
+fn guides_follow_one_order() {
+    // A walk-through has each command with what it does.
+    let walks = ["operator-day.md"];
+    let guide = root().join("docs/guide");
+    let mut wrong = Vec::new();
+    for (page, text) in pages().iter().filter(|(page, _)| page.starts_with(&guide)) {
+        let name = page.file_name().unwrap().to_str().unwrap();
+        let first = text.lines().skip(1).find(|line| !line.is_empty()).unwrap_or_default();
+        if !first.starts_with(char::is_alphanumeric) && !first.starts_with('`') {
+            wrong.push(format!("{name}: no word under the title says what it is for: {first:?}"));
+        }
+        let sections: Vec<&str> =
+            prose(text).filter_map(|(_, line)| line.strip_prefix("## ")).collect();
+        let at = |wanted: &str| sections.iter().position(|section| *section == wanted);
+        match at("What it does") {
+            Some(0) => wrong.push(format!("{name}: no section on usage before `What it does`")),
+            None if !walks.contains(&name) => wrong.push(format!("{name}: no `What it does`")),
+            _ => {}
+        }
+        if at("Limits").is_none_or(|limits| limits == 0 || limits + 1 != sections.len()) {
+            wrong.push(format!("{name}: `Limits` is not the last section: {sections:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// The unit of the Debian package and the service of OpenWrt run the control of the quick start.
 #[test]
 fn packages_load_what_the_quick_start_loads() {
