@@ -46,6 +46,12 @@ fn connection(status: &Value, client: &str) -> Option<Value> {
     connections.iter().find(|connection| !connection["token"].is_null()).cloned()
 }
 
+/// What `narrows detect` finds of a client's flows as they come, over all its interfaces; it ends by itself.
+fn capture(host: &Host, client: &str) -> Process {
+    let command = format!("{} detect -i any --for 20 --json 2>&1", env!("CARGO_BIN_EXE_narrows"));
+    Process::start(host, &["ip", "netns", "exec", client, "sh", "-c", &command])
+}
+
 /// Names of programs, maps and struct_ops of narrows in the kernel.
 fn ours(host: &Host) -> String {
     host.sh("{ bpftool prog show; bpftool map show; } | grep -oE 'name nr_[a-z_]*' | sort || true")
@@ -67,6 +73,7 @@ fn an_operator_watches_loads_a_control_sees_shares_change_and_undoes_it() {
     let send = || [&shared, &apart].map(|paths| paths.send("262", "", &["10.99.1.2"]));
     let senders = send();
 
+    let captures = CLIENTS.map(|client| capture(&host, client));
     let mut watch = Process::watch(&host, &["--json"]);
     let found = watch.until(|line| {
         let report: Value = serde_json::from_str(line).unwrap();
@@ -89,6 +96,26 @@ fn an_operator_watches_loads_a_control_sees_shares_change_and_undoes_it() {
     assert!(sentences.iter().any(|one| one.contains("coupled they would take one share there")));
     watch.end(&host, "-INT");
     let uncoupled = shares(&host);
+    for (client, capture) in CLIENTS.into_iter().zip(captures) {
+        let said = capture.rest();
+        // By the links their packets go to.
+        let right = |groups: &Value| {
+            let link = |flow: &Value| flow.as_str().unwrap().contains("> 10.99.2.");
+            let groups = groups.as_array().unwrap().iter().map(|group| group.as_array().unwrap());
+            let groups: Vec<_> = groups.filter(|group| group.len() > 1).collect();
+            match client {
+                "shared-client" => groups.len() == 1 && groups[0].len() == 3,
+                _ => groups.len() == 2 && groups.iter().all(|of| link(&of[0]) == link(&of[1])),
+            }
+        };
+        let lines = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let lines: Vec<Value> = lines.collect();
+        let first = lines.iter().find(|line| line["groups"].is_array() && right(&line["groups"]));
+        let first = first.unwrap_or_else(|| panic!("{client}, never right:\n{said}"));
+        println!("  narrows detect at {client}: right after {} s", first["t_s"]);
+        let flows = lines.last().and_then(|end| end["flows"].as_array());
+        assert_eq!(flows.map(Vec::len), Some(if client == CLIENTS[0] { 3 } else { 4 }), "{said}");
+    }
 
     host.does(&["load", "greno+xcorr"]);
     for client in CLIENTS {

@@ -100,6 +100,13 @@ impl Process {
         panic!("not in 90 lines");
     }
 
+    /// All that it still says, when it has ended.
+    pub fn rest(mut self) -> String {
+        let mut said = String::new();
+        self.output.read_to_string(&mut said).unwrap();
+        said
+    }
+
     /// Ends it by a signal; the rest of what it says, and its exit code.
     pub fn end(mut self, host: &Host, signal: &str) -> (String, Option<i32>) {
         host.sh(&format!("kill {signal} {}", self.child.id()));

@@ -2,12 +2,14 @@
 
 use narrows_lab::Error;
 
+use super::claims::EXACT;
 use super::{
     ERA, FAMILIES, SBD, SIGNALS, TABLE_1, accuracy_of, ask, kinds, label, percents, published,
     published_right, ratio_of, right_groups, runs_of, scenarios, share, shares, spread_percent,
 };
 use crate::figures::{Interval, percent};
-use crate::{Curves, Grid, Kept, Runs};
+use crate::verdict::{Side, about};
+use crate::{Cell, Curves, Grid, Kept, Runs};
 
 /// A path is uncongested only if it was in all ten observations, as in the authors' user-space program.
 const ALWAYS: &str = "decision.clear_always=on";
@@ -19,7 +21,7 @@ fn signals(suffix: &str) -> &'static [&'static str] {
     &SIGNALS[..if suffix.is_empty() { 4 } else { 2 }]
 }
 
-/// A table of the paper beside ours; bold: more than 5 points below.
+/// A table of the paper beside ours, judged with the paper's signal; bold: more than 5 points below.
 pub fn accuracy(runs: &Runs, suffix: &str) -> Result<Grid, Error> {
     let signals = signals(suffix);
     let mut variants: Vec<(&str, Option<&str>, &[&str])> = vec![
@@ -31,17 +33,22 @@ pub fn accuracy(runs: &Runs, suffix: &str) -> Result<Grid, Error> {
         variants.push(("uncongested in 10 of 10", None, &[ALWAYS]));
     }
     variants.extend(signals[1..].iter().map(|&signal| (signal, Some(signal), &[][..])));
-    let heads = variants.iter().map(|(name, ..)| *name);
-    let mut grid = Grid::new(["accuracy, % (ratio)", "paper"].into_iter().chain(heads));
+    let (first, others) = (variants[0].0, variants[1..].iter().map(|(name, ..)| *name));
+    let heads = ["accuracy, % (ratio)", "paper", first, "verdict"];
+    let mut grid = Grid::new(heads.into_iter().chain(others));
     for scenario in kinds(runs.form(), suffix) {
         let paper = published_right(&scenario);
-        let mut row = vec![label(&scenario), percent(Some(paper))];
+        let mut row: Vec<Cell> = vec![label(&scenario).into(), percent(Some(paper)).into()];
         for (_, signal, settings) in &variants {
             let found = runs_of(runs, &scenario, SBD, *signal, settings)?;
             let ours = accuracy_of(&found);
-            let low = ours.is_none_or(|ours| ours.mean < paper - 0.05);
+            let low = ours.is_none_or(|ours| ours.mean < paper - EXACT);
             let bold = if low { "**" } else { "" };
-            row.push(format!("{bold}{}{bold} ({})", spread_percent(ours), ratio_of(&found)));
+            let text = format!("{bold}{}{bold} ({})", spread_percent(ours), ratio_of(&found));
+            row.push(text.into());
+            if row.len() == 3 {
+                row.push(about(ours, paper, EXACT, Side::More).into());
+            }
         }
         grid.row(row);
     }

@@ -19,7 +19,7 @@ use crate::{Cell, Form, Grid, Judged, Kept, Runs, Verdict};
 /// The paper's coupled laws.
 const COUPLED: [&str; 3] = ["lia", "olia", "balia"];
 
-const EXACT: f64 = 0.05;
+pub(super) const EXACT: f64 = 0.05;
 const ABOUT: f64 = 0.1;
 
 /// What is found at a point, as it is written, and its verdict.
