@@ -490,7 +490,7 @@ fn messages_have_a_size_that_the_buffer_holds_and_an_interval() {
         ),
         ("tcp", "1 kB", "0 s", cc, "expected an interval of at least 10 us"),
         ("tcp", "9 MB", "5 ms", cc, "a message of 9000000 B exceeds the send buffer of"),
-        ("udp", "1 kB", "5 ms", "", "udp needs a source with a rate: rate or onoff"),
+        ("udp", "1 kB", "5 ms", "", "udp needs a source with a rate: rate, onoff or nada"),
     ] {
         let line = messages(kind, size, interval, more);
         assert!(line.starts_with(&format!("{place}{message}")), "{line}");
@@ -498,6 +498,29 @@ fn messages_have_a_size_that_the_buffer_holds_and_an_interval() {
     let gaps = "source.messages = { size = \"1 kB\", interval = \"5 ms\", gaps = \"even\" }";
     let line = broken("cc = \"reno\"", &format!("cc = \"reno\", {gaps}"));
     assert!(line.contains("`constant` or `poisson`"), "{line}");
+}
+
+#[test]
+fn media_has_rates_and_a_size_that_a_packet_can_have() {
+    let media =
+        |flow: &str| broken("[flows]", &format!("[flows]\nb = {{ routes = [\"way\"], {flow} }}"));
+    let place = "s.toml:17: flows.b.source: ";
+    for (fields, message) in [
+        ("min = \"2 Mbit/s\"", "min of 2000000 bit/s is above max of 1500000 bit/s"),
+        ("max = \"5 Gbit/s\"", "expected a max of at most 4 Gbit/s, found 5000000000 bit/s"),
+        ("size = \"0 B\"", "expected a packet of at least 1 B"),
+        ("size = \"27 B\"", "a udp packet has at least its headers' 28 B, found 27 B"),
+        ("size = \"66 kB\"", "expected a packet of at most 65535 B, found 66000 B"),
+    ] {
+        let line = media(&format!("kind = \"udp\", source.nada = {{ {fields} }}"));
+        assert!(line.starts_with(&format!("{place}{message}")), "{line}");
+    }
+    let line = media("kind = \"udp\", source.nada = { fps = 30 }");
+    assert!(line.contains("unknown field `fps`"), "{line}");
+    let line = media("kind = \"udp\", source = \"nad\"");
+    assert!(line.contains("nada"), "{line}");
+    let line = media("kind = \"tcp\", cc = \"reno\", source = \"nada\"");
+    assert_eq!(line, format!("{place}nada is a source of udp"));
 }
 
 #[test]

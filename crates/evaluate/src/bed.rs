@@ -185,6 +185,15 @@ impl Bed {
         self
     }
 
+    /// Media whose rate adapts by NADA (RFC 8698), within the RFC's rates.
+    pub fn media(mut self, name: &str, route: &str, start_s: f64) -> Bed {
+        let _ = writeln!(
+            self.flows,
+            "{name} = {{ kind = \"udp\", routes = [\"{route}\"], source = \"nada\", start = \"{start_s} s\" }}"
+        );
+        self
+    }
+
     /// Something happens: `link = "l"` and `up = false`, a line each.
     pub fn event(mut self, at_s: f64, what: &[&str]) -> Bed {
         self.events.push(format!("[[events]]\nat = \"{at_s} s\"\n{}\n", what.join("\n")));

@@ -57,7 +57,7 @@ pub struct Outcome {
     /// How many of them the machine was too slow for, in real time.
     #[serde(skip_serializing_if = "is_zero")]
     pub unfit: usize,
-    /// A run that failed, why nothing is run, or what the law's header says: one line.
+    /// A run that failed, why the host runs none, or what the law's header says: one line.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub line: String,
 }
@@ -98,7 +98,7 @@ impl Criterion {
             criterion: self.id(),
             heading: self.heading,
             keyword: self.keyword,
-            verdict: Verdict::NotRun,
+            verdict: Verdict::CannotBeTold,
             figure: self.figure,
             limit: self.limit,
             mean: None,
@@ -108,7 +108,6 @@ impl Criterion {
             line: String::new(),
         };
         let make = match self.make {
-            Make::None(why) => return Ok(Outcome { line: why.into(), ..empty }),
             Make::Prose => {
                 return Ok(match law.says(self.section) {
                     Some(text) => Outcome { verdict: Verdict::Answered, line: text, ..empty },

@@ -136,6 +136,35 @@ pub fn constant_rate(law: &str, form: Form) -> Vec<Cell> {
 /// Before what is analysed of media, s.
 const WARMUP_S: f64 = 10.0;
 
+/// Base RTT of media, ms.
+const MEDIA_RTT_MS: f64 = 100.0;
+
+/// 5.2.2: media under NADA in the network of RFC 8867, section 5.6: 2 Mbit/s, 50 ms one way, 300 ms and 1 s of queue, a
+/// long flow and 5 s later the media, for 120 s.
+pub fn adaptive(law: &str, form: Form) -> Vec<Cell> {
+    let queues = form.pick(&[3.0, 10.0][..], &[3.0][..], &[3.0][..]);
+    let mut cells = Vec::new();
+    for &bdp in queues {
+        for count in [1, 2] {
+            let queue = Link::new("l", 2_000.0, MEDIA_RTT_MS, bdp);
+            let (full_ms, cycle_s) = (queue.full_ms(), queue.cycle_s(2, MEDIA_RTT_MS));
+            let bed = |who: Who| {
+                let bed = Bed::one(queue.clone(), 20.0, 100.0).for_cycles_of(cycle_s);
+                judged(bed.media("media", "l", 6.0), who, count, MEDIA_RTT_MS)
+            };
+            let place = |what: &str| format!("{what}, {full_ms} ms of queue, {}", paths(count));
+            let rate = Cell::least(place("rate"), law, bed, |run| goodput(run, "media"));
+            cells.push(rate);
+            let delay = Cell::most(place("delay"), law, bed, 1.0, |run| {
+                let media = run.connection("media").paths.iter();
+                media.map(|path| path.p95_srtt_ms - MEDIA_RTT_MS).sum()
+            });
+            cells.push(delay.at_worst(full_ms));
+        }
+    }
+    cells
+}
+
 /// 5.2.3: short flows of Reno and CUBIC beside a long one of the law, and long ones beside short ones of the law.
 pub fn short_and_long(law: &str, form: Form) -> Vec<Cell> {
     let mut cells = Vec::new();

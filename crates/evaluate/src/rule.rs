@@ -33,21 +33,18 @@ pub enum Verdict {
     Answered,
     /// One that it does not.
     Missing,
-    /// Nothing runs it.
-    NotRun,
     /// The host cannot run it.
     LeftOut,
 }
 
 /// All of them.
-pub const VERDICTS: [Verdict; 8] = [
+pub const VERDICTS: [Verdict; 7] = [
     Verdict::Meets,
     Verdict::Host,
     Verdict::FallsShort,
     Verdict::CannotBeTold,
     Verdict::Answered,
     Verdict::Missing,
-    Verdict::NotRun,
     Verdict::LeftOut,
 ];
 
@@ -63,7 +60,6 @@ impl Verdict {
             Verdict::CannotBeTold => "the intervals decide nothing; more seeds may",
             Verdict::Answered => "prose: the law's header answers",
             Verdict::Missing => "prose: the law's header does not answer",
-            Verdict::NotRun => "nothing here runs it",
             Verdict::LeftOut => "the host lacks what it needs",
         }
     }
@@ -78,7 +74,6 @@ impl fmt::Display for Verdict {
             Verdict::CannotBeTold => "cannot be told",
             Verdict::Answered => "answered",
             Verdict::Missing => "missing",
-            Verdict::NotRun => "not run",
             Verdict::LeftOut => "left out",
         })
     }

@@ -221,11 +221,7 @@ fn signed(verdict: Verdict) -> String {
         Verdict::FallsShort => '▼',
         Verdict::CannotBeTold => '?',
         // Nobody reads prose here, and a question may not be for this law.
-        Verdict::Host
-        | Verdict::Answered
-        | Verdict::Missing
-        | Verdict::NotRun
-        | Verdict::LeftOut => '–',
+        Verdict::Host | Verdict::Answered | Verdict::Missing | Verdict::LeftOut => '–',
     };
     format!("{sign} {verdict}")
 }

@@ -17,7 +17,6 @@ fn every_criterion_runs_and_one_seed_tells_nothing() {
         let expected = match criterion.make {
             Make::Runs(_) | Make::Host(_) => Verdict::CannotBeTold,
             Make::Prose => Verdict::Missing,
-            Make::None(_) => Verdict::NotRun,
         };
         assert_eq!(outcome.verdict, expected, "{}: {}", criterion.id(), outcome.line);
         let runs = matches!(criterion.make, Make::Runs(_) | Make::Host(_));

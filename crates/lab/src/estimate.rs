@@ -60,7 +60,7 @@ impl Estimate {
 
     /// Memory of the series of a run of `scenario`, bytes.
     pub fn series(scenario: &Scenario) -> f64 {
-        let listed = |flow: &&Flow| !flow.background && flow.kind != FlowKind::Udp;
+        let listed = |flow: &&Flow| !flow.background && flow.has_feedback();
         let paths: usize = scenario.flows.iter().filter(listed).map(|flow| flow.paths.len()).sum();
         PER_PATH_SECOND * paths as f64 * scenario.end() as f64 / SECOND as f64
     }
@@ -100,6 +100,9 @@ impl Load {
             Source::OnOff { pps, size: of, on_mean_s, off_mean_s, .. } => {
                 let on = active * on_mean_s / (on_mean_s + off_mean_s);
                 (pps * of.mean() * on, size(of.mean()))
+            }
+            Source::Nada { max_bps, bytes, .. } => {
+                ((max_bps as f64).min(rate) / 8.0 * active, bytes.into())
             }
             Source::Messages { bytes, interval, .. } => {
                 let bytes = f64::from(bytes);

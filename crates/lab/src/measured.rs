@@ -60,7 +60,7 @@ pub struct FlowState {
     pub fallback: bool,
     /// What order costs at the receiver, where the host measures it.
     pub head_of_line: Option<HeadOfLine>,
-    /// By path; none of UDP.
+    /// By path; none without feedback.
     pub paths: Vec<PathState>,
 }
 
@@ -75,7 +75,7 @@ pub struct PathState {
     pub cwnd: u32,
     /// Slow start threshold, packets; none before the first loss.
     pub ssthresh: Option<u32>,
-    /// Smoothed RTT; 0 before it was measured.
+    /// Smoothed RTT, of media the newest; 0 before it was measured.
     pub srtt: Nanos,
     /// Packets in flight.
     pub inflight: u32,
@@ -311,9 +311,9 @@ impl<'a> OfFlow<'a> {
         self.end().head_of_line.filter(|_| self.flow().kind == FlowKind::Mptcp)
     }
 
-    /// The paths whose state a host sees: none of UDP.
+    /// The paths whose state a host sees: none without feedback.
     pub fn paths(&self) -> Vec<OfPath<'a>> {
-        let paths = if self.flow().kind == FlowKind::Udp { 0 } else { self.flow().paths.len() };
+        let paths = if self.flow().has_feedback() { self.flow().paths.len() } else { 0 };
         (0..paths).map(|path| OfPath { of: *self, path }).collect()
     }
 

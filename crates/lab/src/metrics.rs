@@ -280,7 +280,7 @@ metrics! {
                 None, |of| of.undelivered();
         }
         parts {
-            /// Per path; empty for UDP.
+            /// Per path; empty without feedback.
             paths: Vec<PathSummary> = |of| of.paths().iter().map(PathSummary::read).collect();
         }
     }

@@ -87,7 +87,7 @@ impl<'a> Recorder<'a> {
             self.watched.see_links(now, host);
         }
         for (index, flow) in self.scenario.flows.iter().enumerate() {
-            if flow.background || flow.kind == FlowKind::Udp {
+            if flow.background || !flow.has_feedback() {
                 continue;
             }
             let flow_now = host.flow(index);

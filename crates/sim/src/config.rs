@@ -88,14 +88,17 @@ impl PathConfig {
     }
 }
 
-/// A flow of UDP packets, one way and without any control.
+/// A flow of UDP packets: one way and without any control, or media whose rate adapts to feedback.
 #[derive(Clone, Debug)]
 pub struct UdpConfig {
     /// Name, for messages and results.
     pub name: String,
     /// The route of the packets.
     pub route: RouteId,
-    /// [`Source::Rate`] or [`Source::OnOff`]: each write is a packet. The others have no rate.
+    /// The route of the feedback, which [`Source::Nada`] needs.
+    pub back: Option<RouteId>,
+    /// [`Source::Rate`] or [`Source::OnOff`]: each write is a packet; or [`Source::Nada`]. The others have
+    /// no rate.
     pub source: Source,
     /// When the application sends: `[start, stop)` in order, not overlapping.
     pub active: Vec<(Nanos, Nanos)>,

@@ -14,11 +14,14 @@ pub(crate) enum Target {
     Source(u32),
     /// The application of a UDP flow.
     Udp(u32),
+    /// The receiver of a UDP flow, for its feedback.
+    Report(u32),
 }
 
 /// Kinds of targets, in the upper bits of their numbers.
 const SOURCE: u32 = 1 << 30;
 const UDP: u32 = 2 << 30;
+const REPORT: u32 = 3 << 30;
 /// Bits of the number of a path.
 const PATH_BITS: u32 = MAX_PATHS.trailing_zeros();
 
@@ -29,11 +32,13 @@ impl Target {
             Target::Subflow(flow, path) => flow << PATH_BITS | u32::from(path),
             Target::Source(flow) => SOURCE | flow,
             Target::Udp(flow) => UDP | flow,
+            Target::Report(flow) => REPORT | flow,
         }
     }
 
     fn of(number: u32) -> Target {
-        match number & (SOURCE | UDP) {
+        match number & REPORT {
+            REPORT => Target::Report(number & !REPORT),
             SOURCE => Target::Source(number & !SOURCE),
             UDP => Target::Udp(number & !UDP),
             _ => Target::Subflow(number >> PATH_BITS, (number & (MAX_PATHS as u32 - 1)) as u8),
@@ -79,6 +84,7 @@ mod tests {
             (7, Target::Source(0)),
             (7, Target::Source((1 << 30) - 1)),
             (7, Target::Udp(3)),
+            (7, Target::Report(2)),
             (NEVER - 1, Target::Subflow(0, 0)),
         ];
         let mut timers = Timers::default();

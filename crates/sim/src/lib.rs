@@ -49,6 +49,7 @@
 //! | `tcp` | a subflow: sender, receiver, and a file for each mechanism |
 //! | `mptcp` | the connection: sequence, scheduling, reassembly; plain TCP is one of one subflow |
 //! | `udp` | UDP flows |
+//! | `media`, `nada` | media whose rate adapts, and how |
 //! | `packet` | what travels, and its size on the wire |
 //! | `controller`, `passive` | the law and detector of a connection, and passive detectors beside them |
 //! | `capture` | who wants to see it travel |
@@ -58,7 +59,9 @@ pub mod capture;
 mod config;
 mod controller;
 mod event;
+mod media;
 mod mptcp;
+mod nada;
 mod packet;
 mod passive;
 mod ranges;
@@ -70,7 +73,9 @@ mod udp;
 mod wire;
 
 pub use config::{ConnectionConfig, PathConfig, UdpConfig};
-pub use packet::{Ack, Body, Packet, Segment};
+pub use packet::{Ack, Body, Media, Packet, Payload, Report, Segment};
 pub use passive::{Findings, Found, PassiveDetector};
 pub use sim::{Datagram, Sim};
-pub use stats::{ConnectionStats, Detection, HeadOfLine, PathStats, SlowStartEnd, UdpStats};
+pub use stats::{
+    ConnectionStats, Detection, HeadOfLine, MediaStats, PathStats, SlowStartEnd, UdpStats,
+};

@@ -71,8 +71,53 @@ pub enum Body {
     Udp {
         /// Bytes on the wire.
         size: u32,
+        /// What an end point of the simulator reads of it.
+        payload: Payload,
     },
 }
+
+/// What a UDP packet carries.
+#[derive(Clone, Copy, Debug)]
+pub enum Payload {
+    /// Nothing that anybody reads.
+    Plain,
+    /// Media whose rate adapts.
+    Media(Media),
+    /// The feedback to its sender.
+    Report(Report),
+}
+
+/// The header of a packet of media.
+#[derive(Clone, Copy, Debug)]
+pub struct Media {
+    /// Sequence number, from 0 on.
+    pub seq: u64,
+    /// When it was sent.
+    pub sent: Nanos,
+    /// Whether it is ECN-capable.
+    pub ecn: bool,
+}
+
+/// What a receiver of media reports (RFC 8698, section 5.3), and by what its sender measures the RTT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The rate may go up fast (`rmode`).
+    pub ramp_up: bool,
+    /// Aggregate congestion signal (`x_curr`), 100 us, at most 15 bits.
+    pub signal: u16,
+    /// Receiving rate (`r_recv`), bit/s on the wire.
+    pub rate_bps: u32,
+    /// When the newest packet was sent, as LSR of RFC 3550, section 6.4.1.
+    pub echo: Nanos,
+    /// How long ago it arrived, as DLSR.
+    pub held: Nanos,
+}
+
+/// Bytes of a [`Report`] on the wire: IPv4 and UDP, 28; the header of an RTCP feedback message, 12 (RFC 4585,
+/// section 6.1; alone in its packet, RFC 5506); 8 for the 6 of RFC 8698, section 5.3, padded; LSR and DLSR, 8.
+/// Every 100 ms that is 4.5 kbit/s: within the 5 % that RFC 3550, section 6.2, gives RTCP, as RFC 9392 reckons
+/// feedback intervals, from 90 kbit/s of media on.
+pub(crate) const REPORT_SIZE: u32 = 56;
 
 impl Packet {
     /// The flow it belongs to.
@@ -144,7 +189,13 @@ impl Ack {
 impl Body {
     /// Does the data's sender send it, or the receiver?
     pub(crate) fn is_forward(&self) -> bool {
-        !matches!(self, Body::SynAck { .. } | Body::Fourth { .. } | Body::Ack(_))
+        !matches!(
+            self,
+            Body::SynAck { .. }
+                | Body::Fourth { .. }
+                | Body::Ack(_)
+                | Body::Udp { payload: Payload::Report(_), .. }
+        )
     }
 
     /// Bytes on the wire, on the first subflow of a connection or one that `joins`. Lengths of
@@ -163,7 +214,7 @@ impl Body {
                 let blocks = ack.blocks().count() as u32;
                 TCP_HEADER + mp(DSS_ACK) + if blocks > 0 { 4 + 8 * blocks } else { 0 }
             }
-            Body::Udp { size } => *size,
+            Body::Udp { size, .. } => *size,
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::capture::{Captured, Point, Recorder};
 use crate::event::{Target, Timers};
 use crate::mptcp::connection::Connection;
 use crate::mptcp::subflow::PathSetup;
-use crate::packet::{Body, MPTCP_HEADER, OUTSIDE, Packet, TCP_HEADER};
+use crate::packet::{Body, MPTCP_HEADER, OUTSIDE, Packet, Payload, TCP_HEADER};
 use crate::passive::Findings;
 use crate::stats::{ConnectionStats, Detection, UdpStats};
 use crate::tcp::NEVER;
@@ -156,13 +156,18 @@ impl Sim {
     /// Adds a UDP flow.
     ///
     /// # Panics
-    /// If its source has no rate (greedy, file); if an interval starts in the past.
+    /// If its source has no rate (greedy, file) or wants feedback that has no route; if an interval starts
+    /// in the past.
     pub fn add_udp(&mut self, config: UdpConfig) -> UdpId {
-        let paced = matches!(config.source, Source::Rate { .. } | Source::OnOff { .. });
-        assert!(paced, "{}: UDP needs a source with a rate", config.name);
+        let paced = match config.source {
+            Source::Rate { .. } | Source::OnOff { .. } => true,
+            Source::Nada { .. } => config.back.is_some(),
+            _ => false,
+        };
+        assert!(paced, "{}: UDP needs a source with a rate, media a way back", config.name);
         let number = self.udp.len() as u32;
         let generator = self.generator(FlowId::Udp(UdpId(number)), config.source, &config.active);
-        let udp = Udp::new(config.route, generator);
+        let udp = Udp::new(config.route, config.back, generator);
         self.timers.set(udp.first_start(), Target::Udp(number));
         self.udp.push(udp);
         UdpId(number)
@@ -233,7 +238,7 @@ impl Sim {
 
     /// An end point outside of the simulator sends a datagram now, which it calls `key`.
     pub fn send(&mut self, route: RouteId, header: Header, key: u32) {
-        let body = Body::Udp { size: header.size };
+        let body = Body::Udp { size: header.size, payload: Payload::Plain };
         let packet = Packet { flow: key, path: OUTSIDE, generation: 0, id: 0, body };
         self.network.enqueue(self.now, route, header, packet);
     }
@@ -256,11 +261,13 @@ impl Sim {
             recorder.on_delivery(delivery);
         }
         let packet = &delivery.payload;
-        if let Body::Udp { .. } = packet.body {
+        if let Body::Udp { payload, .. } = packet.body {
             if packet.path == OUTSIDE {
                 return Some(Datagram { key: packet.flow, ce: delivery.ce });
             }
-            self.udp[packet.flow as usize].on_packet(delivery.size);
+            let udp = &mut self.udp[packet.flow as usize];
+            let report = udp.on_packet(self.now, delivery.size, delivery.ce, payload);
+            self.timers.set(report, Target::Report(packet.flow));
             return None;
         }
         self.with_connection(packet.flow, |connection, wire| {
@@ -288,7 +295,7 @@ impl Sim {
                 let next = self.with_connection(flow, Connection::on_source);
                 self.timers.set(next, target);
             }
-            Target::Udp(flow) => {
+            Target::Udp(flow) | Target::Report(flow) => {
                 let mut wire = Wire {
                     now: self.now,
                     flow,
@@ -298,7 +305,11 @@ impl Sim {
                     network: &mut self.network,
                     recorder: self.recorder.as_deref_mut(),
                 };
-                let next = self.udp[flow as usize].on_source(&mut wire);
+                let udp = &mut self.udp[flow as usize];
+                let next = match target {
+                    Target::Report(_) => udp.on_feedback(&mut wire),
+                    _ => udp.on_source(&mut wire),
+                };
                 self.timers.set(next, target);
             }
         }
@@ -399,7 +410,7 @@ impl Sim {
 
     /// Counters of a UDP flow.
     pub fn udp(&self, flow: UdpId) -> UdpStats {
-        self.udp[flow.0 as usize].stats
+        self.udp[flow.0 as usize].stats()
     }
 
     /// The network: links, routes and their counters.

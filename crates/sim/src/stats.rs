@@ -117,4 +117,15 @@ pub struct UdpStats {
     pub received_packets: u64,
     /// Bytes that arrived, on the wire.
     pub received_bytes: u64,
+    /// What the sender of media knows; none of a flow without feedback.
+    pub media: Option<MediaStats>,
+}
+
+/// State of media whose rate adapts, at its sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaStats {
+    /// Reference rate, bit/s on the wire.
+    pub rate_bps: u64,
+    /// Newest RTT; 0 before the first.
+    pub rtt: Nanos,
 }

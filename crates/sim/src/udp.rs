@@ -1,10 +1,13 @@
-//! A flow of UDP packets: what the application writes goes out, what arrives is counted.
+//! A flow of UDP packets: what the application writes goes out, what arrives is counted. Media also
+//! adapts its rate to what its receiver reports.
 
 use narrows_net::{Nanos, RouteId};
-use narrows_traffic::{Generator, Write};
+use narrows_traffic::{Generator, Source, Write};
 
-use crate::packet::Body;
+use crate::media::Adaptive;
+use crate::packet::{Body, Payload, REPORT_SIZE};
 use crate::stats::UdpStats;
+use crate::tcp::NEVER;
 use crate::wire::Wire;
 
 /// A UDP flow.
@@ -12,12 +15,20 @@ use crate::wire::Wire;
 pub(crate) struct Udp {
     route: RouteId,
     generator: Generator,
-    pub stats: UdpStats,
+    media: Option<Box<Adaptive>>,
+    stats: UdpStats,
 }
 
 impl Udp {
-    pub fn new(route: RouteId, generator: Generator) -> Self {
-        Udp { route, generator, stats: UdpStats::default() }
+    /// `back` is for the feedback of [`Source::Nada`].
+    pub fn new(route: RouteId, back: Option<RouteId>, generator: Generator) -> Self {
+        let media = match (generator.source(), back) {
+            (Source::Nada { min_bps, max_bps, bytes, ecn }, Some(back)) => {
+                Some(Box::new(Adaptive::new(back, min_bps, max_bps, bytes, ecn)))
+            }
+            _ => None,
+        };
+        Udp { route, generator, media, stats: UdpStats::default() }
     }
 
     /// First time of the application.
@@ -25,19 +36,58 @@ impl Udp {
         self.generator.first_start()
     }
 
+    /// Counters, and what the sender of media knows.
+    pub fn stats(&self) -> UdpStats {
+        UdpStats { media: self.media.as_ref().map(|media| media.stats()), ..self.stats }
+    }
+
     /// The application's time has come. Returns when it comes again.
     pub fn on_source(&mut self, wire: &mut Wire) -> Nanos {
+        let paced = self.media.as_mut().and_then(|media| media.next(wire.now));
+        if let Some((size, media, next)) = paced {
+            self.send(size, Payload::Media(media), wire);
+            return next;
+        }
         let (write, next) = self.generator.wake(wire.now);
-        if let Write::Message(size) = write {
-            self.stats.sent_packets += 1;
-            wire.send(self.route, 0, Body::Udp { size });
+        match (write, &mut self.media) {
+            (Write::Message(size), _) => self.send(size, Payload::Plain, wire),
+            (Write::Start { .. }, Some(media)) => {
+                media.start(wire.now, next);
+                return wire.now;
+            }
+            _ => {}
         }
         next
     }
 
-    /// A packet of `size` bytes arrived.
-    pub fn on_packet(&mut self, size: u32) {
+    fn send(&mut self, size: u32, payload: Payload, wire: &mut Wire) {
+        self.stats.sent_packets += 1;
+        wire.send(self.route, 0, Body::Udp { size, payload });
+    }
+
+    /// A packet of `size` bytes arrived at its receiver, or feedback at the sender. Returns when the
+    /// receiver reports, if that is to be set.
+    pub fn on_packet(&mut self, now: Nanos, size: u32, ce: bool, payload: Payload) -> Nanos {
+        if let (Payload::Report(report), Some(sender)) = (payload, &mut self.media) {
+            sender.on_report(now, report);
+            return NEVER;
+        }
         self.stats.received_packets += 1;
         self.stats.received_bytes += u64::from(size);
+        match (payload, &mut self.media) {
+            (Payload::Media(media), Some(receiver)) => receiver.on_packet(now, media, size, ce),
+            _ => NEVER,
+        }
+    }
+
+    /// The time of the receiver's feedback has come. Returns when it comes again.
+    pub fn on_feedback(&mut self, wire: &mut Wire) -> Nanos {
+        let Some(media) = &mut self.media else { return NEVER };
+        let (report, next) = media.report(wire.now);
+        if let Some(report) = report {
+            let payload = Payload::Report(report);
+            wire.send(media.back(), 0, Body::Udp { size: REPORT_SIZE, payload });
+        }
+        next
     }
 }

@@ -3,7 +3,7 @@
 use narrows_net::{Ecn, Header, Nanos, Network, RouteId};
 
 use crate::capture::Recorder;
-use crate::packet::{Body, Packet, Segment};
+use crate::packet::{Body, Media, Packet, Payload, Segment};
 
 /// The network as one flow sees it at one moment.
 pub(crate) struct Wire<'a> {
@@ -31,6 +31,7 @@ impl Wire<'_> {
         let udp = u32::from(matches!(body, Body::Udp { .. }));
         let ecn = match body {
             Body::Data(Segment { ecn, .. }) => ecn,
+            Body::Udp { payload: Payload::Media(Media { ecn: true, .. }), .. } => Ecn::Ect,
             _ => Ecn::NotEct,
         };
         let header = Header { size, flow: self.flow << 4 | udp << 3 | path as u32, ecn };

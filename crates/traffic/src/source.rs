@@ -44,6 +44,17 @@ pub enum Source {
         /// The intervals are exponential (a Poisson process), not all the same.
         poisson: bool,
     },
+    /// Evenly spaced packets of media whose rate adapts by NADA (RFC 8698); of UDP only.
+    Nada {
+        /// The encoder's least rate (RMIN), with which it starts, bit/s on the wire.
+        min_bps: u64,
+        /// Its largest (RMAX), bit/s on the wire.
+        max_bps: u64,
+        /// Bytes per packet, on the wire.
+        bytes: u32,
+        /// Whether its packets are ECN-capable.
+        ecn: bool,
+    },
 }
 
 /// Distribution of sizes: payload bytes of a TCP write, wire bytes of a UDP packet.

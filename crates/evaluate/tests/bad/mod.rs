@@ -15,6 +15,7 @@ pub const GREEDY: &[&str] = &[
     "5.2.1/several-paths",
     "5.2.1/deployed",
     "5.2.2/constant-rate",
+    "5.2.2/adaptive",
     "5.2.3/short-and-long",
     "7.1/disciplines",
     "7.1/marks",

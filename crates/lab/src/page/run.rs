@@ -13,7 +13,7 @@ use crate::host_id::HostId;
 use crate::measured::seconds;
 use crate::provenance::Provenance;
 use crate::recorder::Run;
-use crate::scenario::{Flow, FlowKind, Scenario};
+use crate::scenario::{Flow, Scenario};
 use crate::series::Sample;
 use crate::table::{Lines, connection_lines, detection_lines, link_lines, passive_lines};
 use crate::units::{show_rate, show_time};
@@ -313,7 +313,7 @@ struct Shown {
 impl Shown {
     /// Sorts the series by path. It has all paths at each time, in the order of the scenario.
     fn of(scenario: &Scenario, run: &Run) -> Shown {
-        let sampled = |flow: &Flow| !flow.background && flow.kind != FlowKind::Udp;
+        let sampled = |flow: &Flow| !flow.background && flow.has_feedback();
         let mut rows = Vec::new();
         for (flow, of) in scenario.flows.iter().enumerate().filter(|(_, flow)| sampled(flow)) {
             rows.extend((0..of.paths.len()).map(|path| Row { flow, path, samples: Vec::new() }));

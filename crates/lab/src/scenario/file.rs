@@ -423,11 +423,12 @@ pub enum Source {
     Rate(RateSource),
     OnOff(OnOffSource),
     Messages(MessagesSource),
+    Nada(NadaSource),
 }
 
 impl Kinds for Source {
     const WHAT: &str = "source";
-    const NAMES: &[&str] = &["greedy", "file", "rate", "onoff", "messages"];
+    const NAMES: &[&str] = &["greedy", "file", "rate", "onoff", "messages", "nada"];
 }
 
 impl Default for OneOf<Source> {
@@ -481,6 +482,27 @@ pub struct MessagesSource {
     /// Whether all intervals are the same, or random with that mean, of a Poisson process.
     #[serde(default)]
     pub gaps: Gaps,
+}
+
+/// Evenly spaced packets of media whose rate adapts by NADA (RFC 8698) to reports every 100 ms; of udp only.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NadaSource {
+    /// The encoder's least rate, with headers.
+    pub min: BitRate,
+    /// Its largest.
+    pub max: BitRate,
+    /// Size of a packet, with headers.
+    pub size: Bytes,
+    /// Whether its packets are ECN-capable.
+    pub ecn: bool,
+}
+
+impl Default for NadaSource {
+    /// RFC 8698, section 4.1; the size is our choice.
+    fn default() -> Self {
+        NadaSource { min: BitRate(150_000), max: BitRate(1_500_000), size: Bytes(1000), ecn: false }
+    }
 }
 
 /// Intervals between messages.

@@ -3,7 +3,7 @@
 use narrows_laws::MAX_PATHS;
 use narrows_laws::catalogue::Named;
 use narrows_net::{LinkConfig, Nanos, SECOND};
-use narrows_traffic::{PathManager, Scheduler, Source, TcpConfig};
+use narrows_traffic::{PathManager, Scheduler, SizeDist, Source, TcpConfig};
 
 use super::either::Either;
 use super::file::{self, File, Kind};
@@ -238,12 +238,15 @@ fn one_flow(
             return Err(fault("cc", "udp has no congestion control".into()));
         }
         (FlowKind::Udp, None) => {
-            if !matches!(source, Source::Rate { .. } | Source::OnOff { .. }) {
+            if !matches!(source, Source::Rate { .. } | Source::OnOff { .. } | Source::Nada { .. }) {
                 return Err(fault(
                     "source",
-                    "udp needs a source with a rate: rate or onoff".into(),
+                    "udp needs a source with a rate: rate, onoff or nada".into(),
                 ));
             }
+        }
+        (_, Some(_)) if matches!(source, Source::Nada { .. }) => {
+            return Err(fault("source", "nada is a source of udp".into()));
         }
         (_, Some(cc)) => {
             let under_test = file.test.as_deref() == Some(name);
@@ -270,9 +273,12 @@ fn options(
         if flow.tcp.is_some() {
             return Err(fault("tcp", "udp has no options of tcp".into()));
         }
-        if let Source::Rate { size, .. } | Source::OnOff { size, .. } = resolved.source {
-            source::check_udp(size).map_err(|message| fault("source", message))?;
-        }
+        let size = match resolved.source {
+            Source::Rate { size, .. } | Source::OnOff { size, .. } => size,
+            Source::Nada { bytes, .. } => SizeDist::Constant(bytes),
+            _ => unreachable!("one_flow refuses it"),
+        };
+        source::check_udp(size).map_err(|message| fault("source", message))?;
     }
     resolved.tcp = tcp::config(&flow.tcp, tcp)
         .map_err(|(field, message)| Fault::new(["flows", name, "tcp", field], message))?;

@@ -112,7 +112,7 @@ pub enum FlowKind {
     Tcp,
     /// Multipath TCP.
     Mptcp,
-    /// UDP, one way.
+    /// UDP: one way, but for feedback to media whose rate adapts.
     Udp,
 }
 
@@ -156,6 +156,13 @@ pub struct Flow {
     pub send_buffer: u64,
     /// Receive buffer, bytes.
     pub recv_buffer: u64,
+}
+
+impl Flow {
+    /// Does its sender hear of its packets? UDP's does not, but of media whose rate adapts.
+    pub fn has_feedback(&self) -> bool {
+        self.kind != FlowKind::Udp || matches!(self.source, Source::Nada { .. })
+    }
 }
 
 /// A path of a flow: its own access link, shared links, and a way back.

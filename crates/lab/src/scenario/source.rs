@@ -49,6 +49,9 @@ pub const MIN_PERIOD: Nanos = MILLISECOND;
 /// Shortest interval of messages: 1200 B every 10 us are 1 Gbit/s.
 const MIN_INTERVAL: Nanos = MILLISECOND / 100;
 
+/// Largest rate of media: a report has 32 bits for it (RFC 8698, section 5.3).
+const MAX_MEDIA_BPS: u64 = 4_000_000_000;
+
 /// Refuses a Pareto shape that has no mean or is no number.
 pub fn check_shape(shape: f64) -> Result<(), String> {
     if shape.is_finite() && shape > 1.0 {
@@ -97,5 +100,18 @@ pub fn source(source: &file::Source) -> Result<Source, String> {
             },
             poisson: messages.gaps == file::Gaps::Poisson,
         },
+        file::Source::Nada(nada) => {
+            let (min_bps, max_bps) = (nada.min.0, nada.max.0);
+            if min_bps > max_bps {
+                return Err(format!("min of {min_bps} bit/s is above max of {max_bps} bit/s"));
+            }
+            if max_bps > MAX_MEDIA_BPS {
+                return Err(format!("expected a max of at most 4 Gbit/s, found {max_bps} bit/s"));
+            }
+            let SizeDist::Constant(bytes) = size_dist(&file::Size::Constant(nada.size))? else {
+                unreachable!("a constant stays one")
+            };
+            Source::Nada { min_bps, max_bps, bytes, ecn: nada.ecn }
+        }
     })
 }

@@ -8,6 +8,7 @@ mod era;
 mod events;
 mod figure2;
 mod journal;
+mod media;
 mod messages;
 mod metrics;
 mod never_worse;

@@ -134,7 +134,7 @@ fn fq_codel_keeps_tcp_from_harm() {
     let route = route(&mut net.sim, &[net.link]);
     let source = Source::Rate { mean_pps: 20e6 / 12e3, size: SizeDist::Constant(1500) };
     let active = vec![(0, Nanos::MAX)];
-    net.sim.add_udp(UdpConfig { name: "udp".into(), route, source, active });
+    net.sim.add_udp(UdpConfig { name: "udp".into(), route, back: None, source, active });
     let half = 10.0 * 1448.0 / 1500.0;
     let what = "FQ-CoDel: TCP beside UDP as fast as the link, Mbit/s";
     figure("7", what, net.run(60)[0], half, within(5.0, half));

@@ -418,7 +418,7 @@ proptest! {
         for way in &udp {
             let route = topology.path(&mut sim, way).forward;
             let source = Source::Rate { mean_pps: 1500.0, size: SizeDist::Uniform { min: 40, max: 1500 } };
-            let config = UdpConfig { name: "udp".into(), route, source, active: vec![(0, S)] };
+            let config = UdpConfig { name: "udp".into(), route, back: None, source, active: vec![(0, S)] };
             flows.push(FlowId::Udp(sim.add_udp(config)));
         }
         let links: Vec<LinkId> = sim.network().links().collect();

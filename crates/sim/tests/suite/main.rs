@@ -10,6 +10,7 @@ mod common;
 mod conservation;
 mod ecn;
 mod l4s;
+mod media;
 mod mptcp;
 mod multipath;
 mod outside;

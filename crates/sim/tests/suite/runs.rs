@@ -115,6 +115,7 @@ fn fingerprint(seed: u64) -> u64 {
     let udp = sim.add_udp(UdpConfig {
         name: "udp".into(),
         route,
+        back: None,
         source: on_off,
         active: vec![(S, 11 * S)],
     });

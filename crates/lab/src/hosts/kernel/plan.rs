@@ -279,6 +279,12 @@ pub fn possible(scenario: &Scenario) -> Result<(), Error> {
         let message = "scalable senders run in the simulator only; expected true or false";
         return Err(Error::input(place, message));
     }
+    let media = |flow: &&Flow| flow.kind == FlowKind::Udp && flow.has_feedback();
+    if let Some(flow) = scenario.flows.iter().find(media) {
+        let place = format!("{}: flows.{}.source", scenario.name, flow.name);
+        let message = "nada runs in the simulator only; expected rate or onoff";
+        return Err(Error::input(place, message));
+    }
     honest(scenario, &scenario.flows)
 }
 
@@ -455,6 +461,11 @@ mod tests {
         let message = one(1500, "r", mptcp).unwrap_err().to_string();
         assert!(
             message.starts_with("one: flows.f.path_manager: Linux has no ndiffports"),
+            "{message}"
+        );
+        let message = one(1500, "r", "kind = \"udp\", source = \"nada\"").unwrap_err().to_string();
+        assert!(
+            message.starts_with("one: flows.f.source: nada runs in the simulator"),
             "{message}"
         );
         let mut scenario = load("phone/wifi-lte", &Edits::default()).unwrap();

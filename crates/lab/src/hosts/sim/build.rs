@@ -87,10 +87,15 @@ impl<'a> Build<'a> {
         let mut paths = Vec::new();
         let handle = match (flow.kind, control) {
             (_, None) => {
-                let route = add_forward(&mut self.sim, &self.links, &flow.paths[0])?;
+                let path = &flow.paths[0];
+                let route = add_forward(&mut self.sim, &self.links, path)?;
+                let back = flow.has_feedback();
+                let back =
+                    back.then(|| add_reverse(&mut self.sim, &self.links, path)).transpose()?;
                 FlowId::Udp(self.sim.add_udp(UdpConfig {
                     name: flow.name.clone(),
                     route,
+                    back,
                     source: flow.source,
                     active: flow.active.clone(),
                 }))

@@ -3,7 +3,7 @@
 use narrows_laws::Control;
 use narrows_laws::raw::SSTHRESH_MAX;
 use narrows_net::{Counters, LinkId, MILLISECOND, Nanos};
-use narrows_sim::{Detection, PathConfig, PathStats, Sim};
+use narrows_sim::{Detection, MediaStats, PathConfig, PathStats, Sim, UdpStats};
 use narrows_traffic::{FlowId, Message};
 
 use super::advised::Advised;
@@ -220,8 +220,14 @@ pub fn state(sim: &Sim, flow: FlowId) -> FlowState {
     let id = match flow {
         FlowId::Connection(id) => id,
         FlowId::Udp(id) => {
-            let delivered = sim.udp(id).received_bytes;
-            return FlowState { delivered, reinjections: Some(0), ..FlowState::default() };
+            let UdpStats { received_bytes: delivered, media, .. } = sim.udp(id);
+            let path = |media: MediaStats| PathState {
+                delivered,
+                srtt: media.rtt,
+                ..PathState::default()
+            };
+            let paths = media.map(path).into_iter().collect();
+            return FlowState { delivered, reinjections: Some(0), paths, ..FlowState::default() };
         }
     };
     let stats = sim.connection(id);
