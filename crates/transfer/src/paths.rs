@@ -99,7 +99,7 @@ impl Paths {
         }
         let open: Vec<PathId> = self.lines.iter().filter_map(Line::id).collect();
         self.idle.set(connection, open.into_iter());
-        if self.locals.is_empty() {
+        if self.locals.is_empty() || !connection.is_multipath_enabled() {
             return;
         }
         let sources = sources(&self.locals, self.server.is_ipv6());
