@@ -2,7 +2,7 @@
 
 use crate::hash::{Dropped, Hasher};
 use crate::local::Local;
-use crate::paths::Paths;
+use crate::paths::{Paths, reached};
 use crate::serve::TOO_SLOW;
 use crate::tls::{self, Trust};
 use crate::wire::{MAX_RANGE, MAX_REPLY, PathReport, Reply, Request};
@@ -115,7 +115,7 @@ pub async fn get(
         return Err(Error::input("--ca, --insecure", "the URL has the certificate's fingerprint"));
     }
     let output = Output::new(&get.output)?;
-    let (server, (mut config, other)) = {
+    let (servers, (mut config, other)) = {
         // The resolver may wait long, as may a file.
         let Get { url, control, trust, .. } = get.clone();
         let prepared = spawn_blocking(move || {
@@ -123,10 +123,11 @@ pub async fn get(
                 Some(pinned) => tls::client(pinned, tls::protocols(control.as_deref())),
                 None => (tls::plain_client(&trust)?, Arc::default()),
             };
-            Ok::<_, Error>((url.address()?, config))
+            Ok::<_, Error>((url.addresses()?, config))
         });
         unless(stop, prepared).await?.map_err(|error| Error::failed(&get.url.server, error))??
     };
+    let server = reached(&servers, &get.paths);
     let (mut paths, endpoint) = Paths::new(&get.paths, server)?;
     let factory = own.factory();
     let asked = get.control.is_some().then(|| factory.snapshot().control);

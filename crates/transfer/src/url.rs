@@ -31,11 +31,14 @@ impl Url {
         host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
     }
 
-    /// The server's address; of a name that has several the first.
-    pub(crate) fn address(&self) -> Result<SocketAddr, Error> {
-        let mut addresses =
-            self.server.to_socket_addrs().map_err(|error| Error::input(&self.server, error))?;
-        addresses.next().ok_or_else(|| Error::input(&self.server, "the name has no address"))
+    /// The server's addresses, in the resolver's order.
+    pub(crate) fn addresses(&self) -> Result<Vec<SocketAddr>, Error> {
+        let found = self.server.to_socket_addrs();
+        let all: Vec<_> = found.map_err(|error| Error::input(&self.server, error))?.collect();
+        if all.is_empty() {
+            return Err(Error::input(&self.server, "the name has no address"));
+        }
+        Ok(all)
     }
 
     /// What a file is called that holds it: the last part of the name, without what a query adds.
