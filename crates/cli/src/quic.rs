@@ -9,7 +9,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 use narrows_foreign::Foreign;
 use narrows_transfer::wire::Place;
-use narrows_transfer::{Get, PathProgress, Progress, Server, get as get_file};
+use narrows_transfer::{Get, PathProgress, Progress, Server, Trust, get as get_file};
 
 use crate::args::quic::{Command, GetArgs};
 use crate::error::Error;
@@ -48,6 +48,11 @@ fn serve(dir: &Path, listen: SocketAddr, cc: &str) -> Result<(), Error> {
 }
 
 fn get(args: &GetArgs) -> Result<(), Error> {
+    let trust = match &args.ca {
+        _ if args.insecure => Trust::Anyone,
+        Some(file) => Trust::Authorities(file.clone()),
+        None => Trust::System,
+    };
     let output = match (&args.output, args.url.file_name()) {
         (Some(output), _) => output.clone(),
         (None, Some(name)) => PathBuf::from(name),
@@ -59,14 +64,20 @@ fn get(args: &GetArgs) -> Result<(), Error> {
         url: args.url.clone(),
         paths: args.paths.clone(),
         control: args.cc.clone(),
+        trust,
         output: output.clone(),
     };
     let stop = stop::on_signal()?;
-    let bar = bar();
+    if args.insecure && args.url.fingerprint.is_none() {
+        note("narrows: the certificate is not checked: who answers is not known");
+    }
+    let bar = bar(args.url.fingerprint.is_some());
     let mut next = LINE;
     let show = |now: &Progress| match &bar {
         Some(bar) => {
-            bar.set_length(now.size);
+            if let Some(size) = now.size {
+                bar.set_length(size);
+            }
             bar.set_position(now.bytes);
             show_beside(bar, &paths(now));
         }
@@ -82,25 +93,34 @@ fn get(args: &GetArgs) -> Result<(), Error> {
     }
     let received = received?;
     let end = &received.progress;
+    if end.size.is_none() && end.bytes == 0 {
+        note("narrows: the server sent nothing: by hq-interop an empty file, or none of this name");
+    }
     let text = format!(
-        "{}: {} bytes in {:.1} s, {:.1} Mbit/s, {}\nSHA-256 {}, as the server's\n{}\n",
+        "{}: {} bytes in {:.1} s, {:.1} Mbit/s, {}\nSHA-256 {}{}\n{}\n",
         Foreign::from(output.as_path()),
-        end.size,
+        end.bytes,
         end.elapsed.as_secs_f64(),
         mbit(end.rate),
-        end.control,
+        end.control.as_deref().unwrap_or("hq-interop"),
         received.sha256,
+        if args.url.fingerprint.is_some() { ", as the server's" } else { "" },
         paths(end),
     );
     print(&text)
 }
 
-fn bar() -> Option<ProgressBar> {
+/// Of a transfer whose length the server tells, or does not.
+fn bar(tells_length: bool) -> Option<ProgressBar> {
     if !std::io::stderr().is_terminal() {
         return None;
     }
-    let bar = ProgressBar::new(0);
-    let template = "{bar:30} {decimal_bytes} of {decimal_total_bytes}, {eta} left\n{msg}";
+    let (bar, template) = if tells_length {
+        let template = "{bar:30} {decimal_bytes} of {decimal_total_bytes}, {eta} left\n{msg}";
+        (ProgressBar::new(0), template)
+    } else {
+        (ProgressBar::no_length(), "{decimal_bytes} in {elapsed}\n{msg}")
+    };
     bar.set_style(ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar()));
     Some(bar)
 }
@@ -120,7 +140,11 @@ fn paths(now: &Progress) -> String {
                 let srtt = report.srtt_us.map_or("-".into(), |us| format!("{}", us / 1000));
                 writeln!(text, "  RTT {srtt:>4} ms  cwnd {:5} kB", report.cwnd / 1000)
             }
+            (None, Some(_)) if now.control.is_none() => writeln!(text),
             (None, Some(_)) => writeln!(text, "  opening"),
+            (None, None) if !now.multipath => {
+                writeln!(text, "  not used, the server has no multipath QUIC")
+            }
             (None, None) => writeln!(text, "  closed"),
         };
     }
@@ -131,10 +155,10 @@ fn paths(now: &Progress) -> String {
 fn line(now: &Progress) -> String {
     let path = |path: &PathProgress| format!("{} {:.1}", name(path), mbit(path.rate));
     let paths: Vec<String> = now.paths.iter().map(path).collect();
+    let of = now.size.map_or(String::new(), |size| format!("of {:.1} ", size as f64 / 1e6));
     format!(
-        "{:.1} of {:.1} MB, {:.1} Mbit/s: {}; {}",
+        "{:.1} {of}MB, {:.1} Mbit/s: {}; {}",
         now.bytes as f64 / 1e6,
-        now.size as f64 / 1e6,
         mbit(now.rate),
         paths.join(", "),
         bottlenecks(now)
@@ -147,6 +171,9 @@ fn name(path: &PathProgress) -> String {
 
 /// What the server's detector has decided, in words.
 fn bottlenecks(now: &Progress) -> String {
+    if now.control.is_none() {
+        return "the server does not report".into();
+    }
     let open: Vec<&PathProgress> = now.paths.iter().filter(|path| path.report.is_some()).collect();
     if open.len() < 2 {
         return "one path".into();

@@ -97,6 +97,45 @@ fn is_got(home: &Path, got: &Path, cc: &str) {
     assert!(log.contains("\"file\": 50000000 bytes sent"), "{log}");
 }
 
+/// The URL of the same file by `hq-interop`.
+fn plain(url: &str) -> String {
+    url.split_once('#').unwrap().0.replace("quic://", "https://")
+}
+
+/// By `hq-interop`, which tells neither the length of a file nor whether there is one.
+#[test]
+fn a_file_is_got_as_from_a_server_of_another_stack() {
+    let home = tempfile::tempdir().unwrap();
+    file(&home.path().join("file"), 5_000_000);
+    file(&home.path().join("empty"), 0);
+    let serving = Serving::new(home.path());
+    let url = plain(&serving.1);
+    let got = home.path().join("got");
+    let get = |url: &str, more: &[&str]| {
+        let args = [&["get", url, "-k", "-o", got.to_str().unwrap()], more].concat();
+        let Output { status, stdout, stderr } = narrows(&args).output().unwrap();
+        let [said, noted] = [stdout, stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(noted.starts_with("narrows: the certificate is not checked"), "{noted}");
+        (status.code(), said, noted)
+    };
+    let (code, said, noted) = get(&url, &["--path", "127.0.0.1", "--path", "127.0.0.2"]);
+    assert_eq!((code, noted.lines().count()), (Some(0), 1), "{noted}");
+    assert!(said.starts_with(&format!("{}: 5000000 bytes in ", got.display())), "{said}");
+    assert!(said.contains(", hq-interop\nSHA-256 ") && !said.contains("as the server's"), "{said}");
+    assert!(said.contains("  127.0.0.2 ") && said.ends_with("  the server does not report\n"));
+    assert_eq!(fs::metadata(&got).unwrap().len(), 5_000_000);
+    fs::remove_file(&got).unwrap();
+    let (code, said, noted) = get(&url.replace("/file", "/empty"), &[]);
+    assert!(code == Some(0) && said.contains("got: 0 bytes in "), "{said}");
+    assert!(noted.contains("the server sent nothing"), "{noted}");
+    fs::remove_file(&got).unwrap();
+    let (code, said, noted) = get(&url.replace("/file", "/none"), &[]);
+    assert_eq!((code, said.as_str()), (Some(1), ""));
+    assert!(noted.ends_with("it reset the stream after 0 bytes, with code 1\n"), "{noted}");
+    assert!(!got.exists());
+    serving.end();
+}
+
 /// Whose name came in a link that somebody sent.
 #[test]
 fn what_a_file_is_called_is_told_on_one_line() {
@@ -177,11 +216,12 @@ fn mistakes_are_told_in_one_line() {
     file(&home.path().join("file"), 1000);
     let serving = Serving::new(home.path());
     let url = serving.1.as_str();
+    let plain = &plain(url);
     let taken = home.path().join("file");
     let (got, taken) = (home.path().join("got"), taken.to_str().unwrap());
     let got = got.to_str().unwrap();
     for (args, expected) in [
-        (&["get", "http://a"][..], "not quic://"),
+        (&["get", "http://a"][..], "neither quic:// nor https://"),
         (&["get", url, "-o", taken], "already exists and is not overwritten"),
         (&["get", url, "-o", "/none/got"], "/none/got: "),
         (
@@ -198,6 +238,10 @@ fn mistakes_are_told_in_one_line() {
             "--path 192.0.2.1: this host has no IPv4",
         ),
         (&["get", url, "-o", got, "--path", "::1"], "--path ::1: this host has no IPv4"),
+        (&["get", url, "-o", got, "--ca", taken], "the URL has the certificate's fingerprint"),
+        (&["get", plain, "-o", got, "--ca", "/none"], "--ca /none: No such file"),
+        (&["get", plain, "-o", got, "--ca", taken], "expected certificates in PEM"),
+        (&["get", plain, "-o", taken], "already exists and is not overwritten"),
         (&["serve", "/none"], "/none: No such file"),
         (&["serve", taken], "not a directory"),
         (&["serve", ".", "--listen", "192.0.2.1:1"], "--listen 192.0.2.1:1: "),
@@ -213,6 +257,13 @@ fn mistakes_are_told_in_one_line() {
     );
     let none = url.replace("/file", "/none");
     assert_eq!(fails(&["get", &none, "-o", got], 1), "\"none\": no such file");
+    // This system's authorities did not issue it; the second if there are none.
+    let refused = narrows(&["get", plain, "-o", got]).output().unwrap();
+    let line = String::from_utf8(refused.stderr).unwrap();
+    match refused.status.code() {
+        Some(1) => assert!(line.ends_with("is of an unknown issuer (see --ca)\n"), "{line}"),
+        code => assert!(code == Some(2) && line.contains("no authorities are found"), "{line}"),
+    }
     assert!(!Path::new(got).exists());
     serving.end();
 }

@@ -2,18 +2,19 @@
 
 use crate::hash::{Dropped, Hasher};
 use crate::local::Local;
-use crate::paths::Paths;
+use crate::paths::{Paths, reached};
 use crate::serve::TOO_SLOW;
-use crate::tls;
+use crate::tls::{self, Trust};
 use crate::wire::{MAX_RANGE, MAX_REPLY, PathReport, Reply, Request};
-use crate::{Error, PING, STREAMS, Url, number, transport};
+use crate::{Error, PING, STREAMS, Url, number, plain, transport};
 use bytes::Bytes;
 use narrows_foreign::Foreign;
 use narrows_quic::Coupling;
 use noq::{Connection, ConnectionError, ReadError, RecvStream, VarInt, WriteError};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{File, Permissions};
 use std::net::IpAddr;
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -22,7 +23,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use tempfile::NamedTempFile;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::task::{JoinError, JoinSet, spawn_blocking};
+use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
 /// Between looks at addresses, at the wish to stop, and what is shown.
@@ -45,8 +46,11 @@ pub struct Get {
     pub url: Url,
     /// Where paths begin; none: one path, from where this host's routes say.
     pub paths: Vec<Local>,
-    /// The congestion control that the server is asked to use; none: the server's choice.
+    /// The congestion control of what this end sends, which our server is asked to use, too; none: the
+    /// server's choice.
     pub control: Option<String>,
+    /// Which certificate is accepted, if the URL has no fingerprint.
+    pub trust: Trust,
     /// Where the file is written.
     pub output: PathBuf,
 }
@@ -56,14 +60,16 @@ pub struct Get {
 pub struct Progress {
     /// Bytes of the file that have arrived.
     pub bytes: u64,
-    /// Bytes of the file.
-    pub size: u64,
+    /// Bytes of the file, if the server tells.
+    pub size: Option<u64>,
     /// Since the first request.
     pub elapsed: Duration,
     /// Bytes of the file per second, over the last two seconds.
     pub rate: f64,
-    /// The congestion control that the server uses.
-    pub control: String,
+    /// The congestion control that the server uses, if it tells.
+    pub control: Option<String>,
+    /// The ends agreed on multipath QUIC.
+    pub multipath: bool,
     /// The paths, one for each local address that there was.
     pub paths: Vec<PathProgress>,
 }
@@ -79,22 +85,22 @@ pub struct PathProgress {
     pub bytes: u64,
     /// The same per second, over the last two seconds.
     pub rate: f64,
-    /// What the server last reported of the open path.
+    /// What our server last reported of the open path.
     pub report: Option<PathReport>,
 }
 
 /// A file that is complete.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// SHA-256 of what was written, equal to the server's, in hexadecimal digits.
+    /// SHA-256 of what was written, in hexadecimal digits; equal to the server's if that is ours.
     pub sha256: String,
     /// At the end. Rates are over the whole time.
     pub progress: Progress,
 }
 
 /// Gets a file; `show` is called five times a second. Ends early when `stop` is set. The file is there
-/// only if all of it has arrived and has the server's SHA-256. Needs a runtime of tokio with several
-/// threads.
+/// only if all of it has arrived and has our server's SHA-256, which others do not tell. Needs a runtime of
+/// tokio with several threads.
 ///
 /// # Errors
 /// Wrong input, or why the transfer failed.
@@ -105,16 +111,24 @@ pub async fn get(
 ) -> Result<Received, Error> {
     let own = Coupling::new(get.control.as_deref().unwrap_or(OWN_CONTROL))
         .map_err(|error| Error::input("--cc", error))?;
+    if get.url.fingerprint.is_some() && get.trust != Trust::System {
+        return Err(Error::input("--ca, --insecure", "the URL has the certificate's fingerprint"));
+    }
     let output = Output::new(&get.output)?;
-    let server = {
-        // The resolver may wait long.
-        let url = get.url.clone();
-        let address = unless(stop, spawn_blocking(move || url.address())).await?;
-        address.map_err(|error| Error::failed(&get.url.server, error))??
+    let (servers, (mut config, other)) = {
+        // The resolver may wait long, as may a file.
+        let Get { url, control, trust, .. } = get.clone();
+        let prepared = spawn_blocking(move || {
+            let config = match url.fingerprint {
+                Some(pinned) => tls::client(pinned, tls::protocols(control.as_deref())),
+                None => (tls::plain_client(&trust)?, Arc::default()),
+            };
+            Ok::<_, Error>((url.addresses()?, config))
+        });
+        unless(stop, prepared).await?.map_err(|error| Error::failed(&get.url.server, error))??
     };
+    let server = reached(&servers, &get.paths);
     let (mut paths, endpoint) = Paths::new(&get.paths, server)?;
-    let (mut config, other) =
-        tls::client(get.url.fingerprint, tls::protocols(get.control.as_deref()));
     let factory = own.factory();
     let asked = get.control.is_some().then(|| factory.snapshot().control);
     let mut transport = transport();
@@ -123,26 +137,31 @@ pub async fn get(
     config.transport_config(Arc::new(transport));
 
     let place = &get.url.server;
+    let is_ours = get.url.fingerprint.is_some();
     let connecting = endpoint
-        .connect_with(config, server, tls::NAME)
+        .connect_with(config, server, if is_ours { tls::NAME } else { get.url.host() })
         .map_err(|error| Error::input(place, error))?;
     let connected = unless(stop, timeout(PATIENCE, connecting)).await?;
     let connection = match connected {
         Ok(Ok(connection)) => connection,
         Ok(Err(error)) => {
-            return Err(Error::failed(
-                place,
-                match other.get() {
-                    Some(other) => format!("refused, its certificate has the fingerprint {other}"),
-                    None => lost(&error),
-                },
-            ));
+            let refused = match other.get() {
+                Some(other) => {
+                    Some(format!("refused, its certificate has the fingerprint {other}"))
+                }
+                None if is_ours => None,
+                None => tls::plain_refusal(&error),
+            };
+            return Err(Error::failed(place, refused.unwrap_or_else(|| lost(&error))));
         }
         Err(_) => return Err(Error::failed(place, silence(PATIENCE))),
     };
     tokio::spawn(narrows_quic::tend(&connection, factory, PING));
     paths.connected(&connection);
-    let done = transfer(get, asked, &connection, &mut paths, &output, stop, show).await;
+    let done = match is_ours {
+        true => transfer(get, asked, &connection, &mut paths, &output, stop, show).await,
+        false => whole(get, &connection, &mut paths, &output, stop, show).await,
+    };
     connection.close(VarInt::from_u32(0), b"");
     // So that the server learns of it.
     let _ = timeout(Duration::from_secs(1), endpoint.wait_idle()).await;
@@ -203,11 +222,14 @@ fn silence(time: Duration) -> String {
 
 fn lost(error: &ConnectionError) -> String {
     match error {
+        ConnectionError::ApplicationClosed(close) if close.reason.is_empty() => {
+            format!("closed by the server, with code {}", close.error_code)
+        }
         ConnectionError::ApplicationClosed(close) => {
             format!("closed by the server: {}", Foreign::from(&close.reason[..]))
         }
         ConnectionError::TimedOut => "timed out".into(),
-        other => other.to_string(),
+        other => shown(&other.to_string()),
     }
 }
 
@@ -236,15 +258,18 @@ fn unwritten(error: &WriteError) -> String {
 enum Piece {
     /// Bytes, and where in the file they belong.
     Bytes(u64, Bytes),
-    /// All of the range that begins there.
-    End(u64),
+    /// All of a range.
+    End(Range<u64>),
 }
 
 /// What the tasks of a transfer share.
 struct Shared {
     connection: Connection,
     file: File,
-    size: u64,
+    begin: Instant,
+    /// If the server tells.
+    size: Option<u64>,
+    control: Option<String>,
     /// Where the next range begins.
     next: AtomicU64,
     /// Bytes that have been written.
@@ -254,6 +279,30 @@ struct Shared {
     sha256: OnceLock<String>,
 }
 
+impl Shared {
+    fn new(
+        connection: &Connection,
+        output: &Output,
+        begin: Instant,
+        size: Option<u64>,
+        control: Option<String>,
+    ) -> Result<Arc<Shared>, Error> {
+        let file = output.written.as_file().try_clone();
+        Ok(Arc::new(Shared {
+            connection: connection.clone(),
+            file: file.map_err(|error| Error::failed(output.target.display(), error))?,
+            begin,
+            size,
+            control,
+            next: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            reports: Mutex::default(),
+            sha256: OnceLock::new(),
+        }))
+    }
+}
+
+/// From a server of ours.
 async fn transfer(
     get: &Get,
     asked: Option<String>,
@@ -261,9 +310,9 @@ async fn transfer(
     paths: &mut Paths,
     output: &Output,
     stop: &AtomicBool,
-    mut show: impl FnMut(&Progress),
+    show: impl FnMut(&Progress),
 ) -> Result<Received, Error> {
-    let begin = Instant::now();
+    let start = Instant::now();
     let failed = |why: String| Error::failed(&get.url.server, why);
     let refused = |why: String| Error::failed(format!("{:?}", get.url.name), why);
     let asking = timeout(PATIENCE, ask(connection, &get.url.name));
@@ -278,26 +327,11 @@ async fn transfer(
     if let Some(asked) = asked.filter(|asked| *asked != control) {
         return Err(failed(format!("it uses {control}, not {asked}, for which --cc asks")));
     }
-    let file = output.written.as_file().try_clone();
-    let file = file.map_err(|error| Error::failed(get.output.display(), error))?;
-    let shared = Arc::new(Shared {
-        connection: connection.clone(),
-        file,
-        size,
-        next: AtomicU64::new(0),
-        bytes: AtomicU64::new(0),
-        reports: Mutex::default(),
-        sha256: OnceLock::new(),
-    });
-    let (pieces, arriving) = channel(PIECES);
-    let over = Dropped::default();
-    let writing = {
-        let (shared, over) = (shared.clone(), over.flag());
-        spawn_blocking(move || write(&shared, arriving, &over))
-    };
+    let shared = Shared::new(connection, output, start, Some(size), Some(control))?;
+    let (pieces, writing) = Writing::new(&shared);
     let mut tasks = JoinSet::new();
     for _ in 0..STREAMS {
-        tasks.spawn(stream(shared.clone(), pieces.clone()));
+        tasks.spawn(stream(shared.clone(), size, pieces.clone()));
     }
     drop(pieces);
     tasks.spawn(take_lines(lines, shared.clone()));
@@ -307,9 +341,8 @@ async fn transfer(
         for _ in 0..STREAMS {
             ended(tasks.join_next().await).map_err(failed)?;
         }
-        let elapsed = begin.elapsed();
-        let hash = writing.await.map_err(|error| failed(error.to_string()))?;
-        let hash = hash.map_err(|error| Error::failed(get.output.display(), error))?;
+        let elapsed = shared.begin.elapsed();
+        let hash = writing.hash(&output.target).await?;
         while shared.sha256.get().is_none() {
             let end = timeout(TICK / 10, tasks.join_next()).await;
             end.map_or(Ok(()), ended).map_err(failed)?;
@@ -320,26 +353,103 @@ async fn transfer(
         }
         Ok((hash, elapsed))
     };
+    watch(get, &shared, whole, paths, stop, show).await
+}
+
+/// By `hq-interop`: the answer to the one request is the file. Its end shows that it is whole.
+async fn whole(
+    get: &Get,
+    connection: &Connection,
+    paths: &mut Paths,
+    output: &Output,
+    stop: &AtomicBool,
+    show: impl FnMut(&Progress),
+) -> Result<Received, Error> {
+    let start = Instant::now();
+    let failed = |why: String| Error::failed(&get.url.server, why);
+    // Other paths are opened once it answers: it then knows connection ids of ours for them.
+    let asking = timeout(PATIENCE, begin(connection, &get.url.name));
+    let answer = unless(stop, asking).await?.map_err(|_| failed(silence(PATIENCE)))?;
+    let (recv, first) = answer.map_err(failed)?;
+    let shared = Shared::new(connection, output, start, None, None)?;
+    let (pieces, writing) = Writing::new(&shared);
+    let whole = async {
+        take(recv, first, pieces).await.map_err(failed)?;
+        let elapsed = shared.begin.elapsed();
+        Ok((writing.hash(&output.target).await?, elapsed))
+    };
+    watch(get, &shared, whole, paths, stop, show).await
+}
+
+/// The request, and the first bytes of its answer, which may have none.
+async fn begin(connection: &Connection, name: &str) -> Result<(RecvStream, Option<Bytes>), String> {
+    let (mut send, mut recv) = connection.open_bi().await.map_err(|error| lost(&error))?;
+    send.write_all(&plain::request(name)).await.map_err(|error| unwritten(&error))?;
+    let _ = send.finish();
+    let first = following(&mut recv, 0).await?;
+    Ok((recv, first))
+}
+
+/// The bytes that begin `at`, unless the file ends there.
+async fn following(recv: &mut RecvStream, at: u64) -> Result<Option<Bytes>, String> {
+    recv.read_chunk(MAX_RANGE as usize).await.map_err(|error| match error {
+        ReadError::Reset(code) => format!("it reset the stream after {at} bytes, with code {code}"),
+        other => unread(&other),
+    })
+}
+
+/// The whole answer from its first bytes on.
+async fn take(
+    mut recv: RecvStream,
+    mut next: Option<Bytes>,
+    pieces: Sender<Piece>,
+) -> Result<(), String> {
+    let (mut at, mut ended) = (0, 0);
+    while let Some(chunk) = next {
+        let length = chunk.len() as u64;
+        // What writes may have failed, and says why.
+        let Ok(()) = pieces.send(Piece::Bytes(at, chunk)).await else { return Ok(()) };
+        at += length;
+        if at - ended >= MAX_RANGE {
+            let Ok(()) = pieces.send(Piece::End(ended..at)).await else { return Ok(()) };
+            ended = at;
+        }
+        next = following(&mut recv, at).await?;
+    }
+    let _ = pieces.send(Piece::End(ended..at)).await;
+    Ok(())
+}
+
+/// Shows how far a transfer is, until it is `whole`: the hash and the time that it took.
+async fn watch(
+    get: &Get,
+    shared: &Shared,
+    whole: impl Future<Output = Result<(String, Duration), Error>>,
+    paths: &mut Paths,
+    stop: &AtomicBool,
+    mut show: impl FnMut(&Progress),
+) -> Result<Received, Error> {
     let mut whole = pin!(whole);
     let mut rates = Rates::default();
     let mut last = (0, Instant::now());
     loop {
-        paths.look(connection);
-        let mut now = progress(paths, &shared, begin.elapsed(), &control);
+        paths.look(&shared.connection);
+        let mut now = progress(paths, shared, shared.begin.elapsed());
         rates.fill(&mut now);
         show(&now);
         if stop.load(Ordering::Relaxed) {
             return Err(Error::Interrupted);
         }
         // The hash of a large file may come later than its last byte.
-        if last.0 != now.bytes || now.bytes == size {
+        if last.0 != now.bytes || Some(now.bytes) == now.size {
             last = (now.bytes, Instant::now());
         } else if last.1.elapsed() > STALLED {
-            return Err(failed(format!("nothing has arrived for {} s", STALLED.as_secs())));
+            let message = format!("nothing has arrived for {} s", STALLED.as_secs());
+            return Err(Error::failed(&get.url.server, message));
         }
         if let Ok(whole) = timeout(TICK, whole.as_mut()).await {
             let (sha256, elapsed) = whole?;
-            let progress = progress(paths, &shared, elapsed, &control).finished();
+            let progress = progress(paths, shared, elapsed).finished();
             return Ok(Received { sha256, progress });
         }
     }
@@ -400,13 +510,13 @@ async fn take_lines(mut lines: Lines, shared: Arc<Shared>) -> Result<(), String>
 }
 
 /// Gets one range after the other.
-async fn stream(shared: Arc<Shared>, pieces: Sender<Piece>) -> Result<(), String> {
+async fn stream(shared: Arc<Shared>, size: u64, pieces: Sender<Piece>) -> Result<(), String> {
     loop {
         let offset = shared.next.fetch_add(MAX_RANGE, Ordering::Relaxed);
-        if offset >= shared.size {
+        if offset >= size {
             return Ok(());
         }
-        let length = MAX_RANGE.min(shared.size - offset);
+        let length = MAX_RANGE.min(size - offset);
         let opened = shared.connection.open_bi().await;
         let (mut send, mut recv) = opened.map_err(|error| lost(&error))?;
         let request = Request::Range { offset, length }.bytes();
@@ -429,9 +539,32 @@ async fn stream(shared: Arc<Shared>, pieces: Sender<Piece>) -> Result<(), String
         if at < end {
             return Err("the server sent less than was asked for".into());
         }
-        if pieces.send(Piece::End(offset)).await.is_err() {
+        if pieces.send(Piece::End(offset..end)).await.is_err() {
             return Ok(());
         }
+    }
+}
+
+/// What writes the file.
+struct Writing {
+    hash: JoinHandle<std::io::Result<String>>,
+    _over: Dropped,
+}
+
+impl Writing {
+    /// And where it is sent what arrives.
+    fn new(shared: &Arc<Shared>) -> (Sender<Piece>, Writing) {
+        let (pieces, arriving) = channel(PIECES);
+        let over = Dropped::default();
+        let (shared, flag) = (shared.clone(), over.flag());
+        let hash = spawn_blocking(move || write(&shared, arriving, &flag));
+        (pieces, Writing { hash, _over: over })
+    }
+
+    /// Once all that was sent is written.
+    async fn hash(self, target: &Path) -> Result<String, Error> {
+        let failed = |error: std::io::Error| Error::failed(target.display(), error);
+        self.hash.await.map_err(|error| failed(error.into()))?.map_err(failed)
     }
 }
 
@@ -442,7 +575,7 @@ fn write(
     mut pieces: Receiver<Piece>,
     over: &AtomicBool,
 ) -> std::io::Result<String> {
-    let (mut hasher, mut whole, mut later) = (Hasher::new(), 0, BTreeSet::new());
+    let (mut hasher, mut whole, mut later) = (Hasher::new(), 0, BTreeMap::new());
     while let Some(piece) = pieces.blocking_recv() {
         match piece {
             Piece::Bytes(at, bytes) => {
@@ -450,9 +583,9 @@ fn write(
                 shared.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             }
             Piece::End(range) => {
-                later.insert(range);
-                while later.remove(&whole) {
-                    whole = shared.size.min(whole + MAX_RANGE);
+                later.insert(range.start, range.end);
+                while let Some(end) = later.remove(&whole) {
+                    whole = end;
                 }
                 hasher.read(&shared.file, whole, || !over.load(Ordering::Relaxed))?;
             }
@@ -461,7 +594,7 @@ fn write(
     Ok(hasher.finish())
 }
 
-fn progress(paths: &Paths, shared: &Shared, elapsed: Duration, control: &str) -> Progress {
+fn progress(paths: &Paths, shared: &Shared, elapsed: Duration) -> Progress {
     let reports = shared.reports.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let paths = paths.lines().iter().map(|line| {
         let id = line.id().map(number);
@@ -473,7 +606,8 @@ fn progress(paths: &Paths, shared: &Shared, elapsed: Duration, control: &str) ->
         size: shared.size,
         elapsed,
         rate: 0.0,
-        control: control.into(),
+        control: shared.control.clone(),
+        multipath: shared.connection.is_multipath_enabled(),
         paths: paths.collect(),
     }
 }

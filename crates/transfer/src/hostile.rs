@@ -2,7 +2,7 @@
 
 use crate::plain;
 use crate::wire::{Reply, Request};
-use crate::{Error, Get, MAX_CONNECTIONS, MAX_FROM_ONE, Server, Url, get, tls, transport};
+use crate::{Error, Get, MAX_CONNECTIONS, MAX_FROM_ONE, Server, Trust, Url, get, tls, transport};
 use narrows_testkit::Random;
 use noq::rustls::Side;
 use noq::rustls::crypto::ring;
@@ -67,7 +67,7 @@ impl Served {
         protocols: Vec<Vec<u8>>,
     ) -> (Endpoint, Result<Connection, String>) {
         let endpoint = Endpoint::client(SocketAddr::from((address, 0))).unwrap();
-        let (mut config, _) = tls::client(self.url.fingerprint, protocols);
+        let (mut config, _) = tls::client(self.url.fingerprint.unwrap(), protocols);
         config.transport_config(Arc::new(transport()));
         let connecting = endpoint.connect_with(config, self.address, tls::NAME).unwrap();
         (endpoint, connecting.await.map_err(|error| error.to_string()))
@@ -89,7 +89,13 @@ impl Served {
 }
 
 fn request(url: &Url, output: &std::path::Path) -> Get {
-    Get { url: url.clone(), paths: vec![], control: None, output: output.into() }
+    Get {
+        url: url.clone(),
+        paths: vec![],
+        control: None,
+        trust: Trust::System,
+        output: output.into(),
+    }
 }
 
 /// What a stream on which `bytes` were sent answers; none if it was reset or the connection ended.
@@ -343,7 +349,7 @@ async fn lying(reply: impl Fn(Request) -> Vec<u8>) -> (Url, impl Future<Output =
     config.transport_config(Arc::new(transport()));
     let endpoint = Endpoint::server(config, anywhere()).unwrap();
     let server = endpoint.local_addr().unwrap().to_string();
-    let url = Url { server, name: "file".into(), fingerprint };
+    let url = Url { server, name: "file".into(), fingerprint: Some(fingerprint) };
     let serve = async move {
         let connection = endpoint.accept().await.unwrap().await.unwrap();
         let mut open = Vec::new();

@@ -2,7 +2,8 @@
 //! several paths and shows what each of them does.
 //!
 //! The server's certificate is made when it starts, and its fingerprint is part of the [`Url`], which
-//! is all that a client needs. The client opens the paths, one for each local address that it is given,
+//! is all that a client needs. A URL without one is that of a file at a server of another stack, which is
+//! asked by `hq-interop` and checked as [`Trust`] says. The client opens the paths, one for each local address that it is given,
 //! and asks for ranges of the file on several streams at once; the server, which sends, runs the
 //! congestion control, the detector too, and reports on the first stream what it knows of each path.
 //! Linux only.
@@ -27,7 +28,7 @@ pub use error::Error;
 pub use get::{Get, PathProgress, Progress, Received, get};
 pub use local::Local;
 pub use serve::{MAX_CONNECTIONS, MAX_FROM_ONE, Server};
-pub use tls::Fingerprint;
+pub use tls::{Fingerprint, Trust};
 pub use url::Url;
 
 use noq::{IdleTimeout, PathId, TransportConfig, VarInt};

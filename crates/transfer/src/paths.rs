@@ -37,6 +37,12 @@ impl Line {
     }
 }
 
+/// The first of a server's addresses to which a path can begin at one of `locals`, else the first.
+pub(crate) fn reached(servers: &[SocketAddr], locals: &[Local]) -> SocketAddr {
+    let can_begin = |server: &&SocketAddr| !sources(locals, server.is_ipv6()).is_empty();
+    *servers.iter().find(can_begin).unwrap_or(&servers[0])
+}
+
 /// The paths to a server.
 #[derive(Debug)]
 pub(crate) struct Paths {
@@ -99,7 +105,7 @@ impl Paths {
         }
         let open: Vec<PathId> = self.lines.iter().filter_map(Line::id).collect();
         self.idle.set(connection, open.into_iter());
-        if self.locals.is_empty() {
+        if self.locals.is_empty() || !connection.is_multipath_enabled() {
             return;
         }
         let sources = sources(&self.locals, self.server.is_ipv6());
@@ -144,5 +150,20 @@ impl Paths {
     /// By local address.
     pub fn lines(&self) -> &[Line] {
         &self.lines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_server_with_two_families_that_of_the_paths_is_taken() {
+        let [v6, v4] = ["[::1]:1", "127.0.0.1:1"].map(|address| address.parse().unwrap());
+        let local = |text: &str| text.parse::<Local>().unwrap();
+        assert_eq!(reached(&[v6, v4], &[local("127.0.0.2")]), v4);
+        assert_eq!(reached(&[v6, v4], &[]), v6);
+        // 192.0.2.0/24 is for documentation: this host has none of it.
+        assert_eq!(reached(&[v6, v4], &[local("192.0.2.1")]), v6);
     }
 }

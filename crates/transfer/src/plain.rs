@@ -1,4 +1,4 @@
-//! What clients of other stacks speak: HTTP/0.9 over QUIC (`hq-interop`), the protocol of the QUIC
+//! What other stacks speak: HTTP/0.9 over QUIC (`hq-interop`), the protocol of the QUIC
 //! interoperability tests. A request is a line `GET /NAME` on a bidirectional stream, the answer the
 //! bytes of the file.
 
@@ -7,6 +7,11 @@ use noq::crypto::rustls::HandshakeData;
 
 /// The protocol, as ALPN has it.
 pub(crate) const PROTOCOL: &[u8] = b"hq-interop";
+
+/// The request of a file.
+pub(crate) fn request(name: &str) -> Vec<u8> {
+    format!("GET /{name}\r\n").into_bytes()
+}
 
 /// Did the ends agree on it?
 pub(crate) fn agreed(connection: &Connection) -> bool {
@@ -37,6 +42,7 @@ mod tests {
         for request in ["GET /a/b c\r\n", "GET /a/b c\n", "GET /a/b c"] {
             assert_eq!(name(request.as_bytes()), Ok("a/b c".into()));
         }
+        assert_eq!(name(&request("a/b c")), Ok("a/b c".into()));
         // The folder refuses names that lead out of it.
         assert_eq!(name(b"GET /../secret\r\n"), Ok("../secret".into()));
         for request in ["", "GET", "GET /", "GET a", "PUT /a", "GET /a\r\nHost: b\r\n", "get /a"] {

@@ -109,7 +109,7 @@ impl Server {
         let url = |address| Url {
             server: SocketAddr::new(address, listen.port()).to_string(),
             name: name.into(),
-            fingerprint: self.fingerprint,
+            fingerprint: Some(self.fingerprint),
         };
         Ok(addresses.into_iter().map(url).collect())
     }

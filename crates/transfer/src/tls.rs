@@ -1,16 +1,23 @@
-//! TLS with a certificate that is known by its fingerprint.
+//! TLS with a certificate that is known by its fingerprint, or that an authority issued.
 
-use crate::plain;
 use crate::wire::{CONTROL, PROTOCOL};
+use crate::{Error, plain};
+use narrows_foreign::Foreign;
 use noq::crypto::rustls::{QuicClientConfig, QuicServerConfig};
+use noq::rustls::client::WebPkiServerVerifier;
 use noq::rustls::client::danger::{
     HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
 };
 use noq::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use noq::rustls::pki_types::pem::PemObject;
 use noq::rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime};
-use noq::rustls::{self, CertificateError, DigitallySignedStruct, SignatureScheme, version};
+use noq::rustls::{
+    self, CertificateError, DigitallySignedStruct, RootCertStore, SignatureScheme, version,
+};
+use noq::{ConnectionError, TransportErrorCode};
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
@@ -49,6 +56,18 @@ impl FromStr for Fingerprint {
     }
 }
 
+/// Which certificate is accepted of a server whose URL has no fingerprint.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Trust {
+    /// One for its host, by an authority that this system trusts.
+    #[default]
+    System,
+    /// One for its host, by an authority whose certificate this file has, in PEM.
+    Authorities(PathBuf),
+    /// Any: who answers is not known.
+    Anyone,
+}
+
 /// A server's side, with a new key and certificate.
 pub(crate) fn server() -> (noq::ServerConfig, Fingerprint) {
     let own = rcgen::generate_simple_self_signed(vec![NAME.into()]).expect("a valid name");
@@ -77,27 +96,121 @@ pub(crate) fn client(
     pinned: Fingerprint,
     protocols: Vec<Vec<u8>>,
 ) -> (noq::ClientConfig, Arc<OnceLock<Fingerprint>>) {
-    let provider = Arc::new(ring::default_provider());
     let other = Arc::new(OnceLock::new());
-    let verifier = Pinned { pinned, other: other.clone(), provider: provider.clone() };
-    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+    let verifier =
+        Pinned { pinned: Some(pinned), other: other.clone(), provider: ring::default_provider() };
+    (config(Arc::new(verifier), protocols, false), other)
+}
+
+/// The side of a client of another stack's server.
+///
+/// # Errors
+/// No certificates of authorities are found.
+pub(crate) fn plain_client(trust: &Trust) -> Result<noq::ClientConfig, Error> {
+    let verifier: Arc<dyn ServerCertVerifier> = match trust {
+        Trust::System => issued_by(system()?),
+        Trust::Authorities(file) => issued_by(
+            authorities(file)
+                .map_err(|why| Error::input(format!("--ca {}", file.display()), why))?,
+        ),
+        Trust::Anyone => Arc::new(Pinned {
+            pinned: None,
+            other: Arc::default(),
+            provider: ring::default_provider(),
+        }),
+    };
+    Ok(config(verifier, vec![plain::PROTOCOL.into()], true))
+}
+
+fn config(
+    verifier: Arc<dyn ServerCertVerifier>,
+    protocols: Vec<Vec<u8>>,
+    names_host: bool,
+) -> noq::ClientConfig {
+    let mut tls = rustls::ClientConfig::builder_with_provider(ring::default_provider().into())
         .with_protocol_versions(&[&version::TLS13])
         .expect("ring has TLS 1.3")
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_custom_certificate_verifier(verifier)
         .with_no_client_auth();
     tls.alpn_protocols = protocols;
-    tls.enable_sni = false;
+    tls.enable_sni = names_host;
     let tls = QuicClientConfig::try_from(tls).expect("ring has the first cipher suite of QUIC");
-    (noq::ClientConfig::new(Arc::new(tls)), other)
+    noq::ClientConfig::new(Arc::new(tls))
 }
 
-/// Accepts the certificate of a fingerprint alone, whatever its name and dates.
+fn issued_by(roots: RootCertStore) -> Arc<WebPkiServerVerifier> {
+    let provider = ring::default_provider().into();
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider)
+        .build()
+        .expect("there are roots, and no lists of what was revoked")
+}
+
+/// The authorities that this system trusts.
+fn system() -> Result<RootCertStore, Error> {
+    let mut roots = RootCertStore::empty();
+    // As elsewhere, one that cannot be read is one that is not trusted.
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        let message = "no authorities are found; expected --ca FILE or --insecure";
+        return Err(Error::input("this system's certificates", message));
+    }
+    Ok(roots)
+}
+
+/// Those whose certificates a file has.
+fn authorities(file: &Path) -> Result<RootCertStore, String> {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(file).map_err(|error| why(&error))? {
+        let certificate = certificate.map_err(|error| why(&error))?;
+        roots.add(certificate).map_err(|error| error.to_string())?;
+    }
+    if roots.is_empty() {
+        return Err("expected certificates in PEM".into());
+    }
+    Ok(roots)
+}
+
+/// Without the library's name for it.
+fn why(error: &rustls::pki_types::pem::Error) -> String {
+    match error {
+        rustls::pki_types::pem::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    }
+}
+
+/// Why a handshake with another stack's server failed, if TLS is why.
+pub(crate) fn plain_refusal(error: &ConnectionError) -> Option<String> {
+    let none = "it does not speak hq-interop";
+    match error {
+        ConnectionError::TransportError(error) => match error.crypto.as_ref()?.downcast_ref()? {
+            rustls::Error::NoApplicationProtocol => Some(none.into()),
+            rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
+                Some("refused, its certificate is of an unknown issuer (see --ca)".into())
+            }
+            rustls::Error::InvalidCertificate(error) => {
+                let why = error.to_string();
+                let why = why.strip_prefix("certificate ").unwrap_or(&why);
+                Some(format!("refused, its certificate: {}", Foreign::from(why)))
+            }
+            _ => None,
+        },
+        // RFC 7301, section 3.2, as RFC 9001, section 4.8, has it.
+        ConnectionError::ConnectionClosed(close)
+            if close.error_code == TransportErrorCode::crypto(120) =>
+        {
+            Some(none.into())
+        }
+        _ => None,
+    }
+}
+
+/// Accepts the certificate of a fingerprint alone, or any if there is none, whatever its name and dates.
 #[derive(Debug)]
 struct Pinned {
-    pinned: Fingerprint,
+    pinned: Option<Fingerprint>,
     other: Arc<OnceLock<Fingerprint>>,
-    provider: Arc<CryptoProvider>,
+    provider: CryptoProvider,
 }
 
 impl ServerCertVerifier for Pinned {
@@ -110,7 +223,7 @@ impl ServerCertVerifier for Pinned {
         _: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
         let found = Fingerprint::of(certificate);
-        if found == self.pinned {
+        if self.pinned.is_none_or(|pinned| pinned == found) {
             return Ok(ServerCertVerified::assertion());
         }
         // It is set once: a connection has one handshake.

@@ -1,7 +1,7 @@
 //! A served folder, and a client of it.
 
 use narrows_testkit::Random;
-use narrows_transfer::{Error, Get, Local, Progress, Received, Server, Url, get};
+use narrows_transfer::{Error, Get, Local, Progress, Received, Server, Trust, Url, get};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -62,7 +62,8 @@ impl Served {
 
     pub fn request(&self, paths: &[&str]) -> Get {
         let paths = paths.iter().map(|path| path.parse::<Local>().unwrap()).collect();
-        Get { url: self.url.clone(), paths, control: None, output: self.output() }
+        let (url, output) = (self.url.clone(), self.output());
+        Get { url, paths, control: None, trust: Trust::System, output }
     }
 
     /// Gets it.
