@@ -25,7 +25,7 @@
  *   thin   1 / (G^2 sum_k w_k / r_k^2)     windows grow in proportion
  *
  * Equal windows keep every path used, so that a detector can measure it. Windows too small to be
- * halved make the group thin; see NR_GROUP_THIN.
+ * halved make the group thin; see NR_GROUP_THIN and nr_group_waits().
  *
  * Congestion events: a path that reduces publishes the time. Its siblings follow at their next
  * event of any kind but a timeout: they cut their windows once, and what was out then, lost or not,
@@ -65,8 +65,8 @@
 /* Linux reports a timeout as a loss, and a few instructions later as a timeout. */
 #define NR_GROUP_TIMEOUT_US 1000u
 
-/* Least window after a cut: one packet alone is acknowledged after 40 ms; a thin group cannot
- * choose. */
+/* Least window after a cut: one packet alone is acknowledged after 40 ms; a thin group takes that
+ * where more would be further from one flow (nr_group_waits). */
 #define NR_GROUP_FLOOR 2u
 #define NR_GROUP_FLOOR_THIN 1u
 
@@ -77,6 +77,9 @@
  * a cut leaves 7/10, the mean is 17 p / 20 and the bound 2.94; laws share this one.)
  */
 #define NR_GROUP_THIN 853u
+
+/* TCP_DELACK_MIN of Linux, 1/8 us: what a packet alone waits for its acknowledgement. */
+#define NR_GROUP_ALONE8 (8 * 40000u)
 
 #define NR_GROUP_PAIR_BITS 5
 #define NR_GROUP_PAIRS ((1u << NR_GROUP_PAIR_BITS) - 1)
@@ -216,6 +219,17 @@ NR_INLINE nr_u64 nr_group_even(struct nr_group *g, nr_u64 window)
 }
 
 /*
+ * Would n members with a packet each be further from one flow than with two, as each packet waits
+ * for D = 40 ms? One flow has at least 5/2 packets in g, the mean from its floor of 2 to 3 and
+ * back, and in a thin group at most n times that. With two packets members have up to n times one
+ * flow's rate, with one as little as n / (g + D) of (5/2) / g: two if n < 5 (g + D) / (2 n g).
+ */
+NR_INLINE int nr_group_waits(nr_u32 rtt8, nr_u32 n)
+{
+	return 2ull * n * n * rtt8 < 5 * ((nr_u64)rtt8 + NR_GROUP_ALONE8);
+}
+
+/*
  * The window after a cut, whole packets. Its fraction stays as credit; so does, below zero, what a
  * window at the floor is above the cut, at most a packet: a deficit, made up before the window
  * grows.
@@ -230,7 +244,8 @@ NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 		g->mean = g->mean ? (nr_u16)(g->mean - g->mean / 8 + g->peak / 8) : g->peak;
 		g->peak = 0;
 	}
-	g->thin = g->mean && g->mean < NR_GROUP_THIN * n;
+	g->thin = g->mean && g->mean < NR_GROUP_THIN * n &&
+		  !nr_group_waits(nr_group_rtt(c, nr_cut_together(c, i)), n);
 	floor = nr_group_floor(g);
 	window = cut(window > NR_GROUP_ONE ? window : NR_GROUP_ONE, n);
 	g->deficit = window < floor;

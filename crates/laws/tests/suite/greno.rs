@@ -4,7 +4,7 @@ use crate::common;
 use crate::reference;
 
 use common::Host;
-use narrows_laws::raw::ONE_PACKET;
+use narrows_laws::raw::{MAX_PATHS, ONE_PACKET};
 use narrows_laws::{Control, Event, EventKind, flag};
 use proptest::prelude::*;
 use reference::group::{Member, cut, growth, whole};
@@ -486,10 +486,29 @@ fn a_thin_group_keeps_its_total_and_may_rest_at_one_packet() {
     host.report(0, EventKind::Recovery);
     assert_eq!(host.conn.path(0).cwnd, 2);
     // 6 packets are between 8/3 and 10/3 for each.
-    let mut host = group(&[3, 3]);
-    round(&mut host, &[3, 3]);
+    assert_eq!(rests(2, 80_000), 1);
+}
+
+/// Where a path of `n` with 3 packets each rests after a loss, at that RTT.
+fn rests(n: usize, rtt_us: u32) -> u32 {
+    let w = vec![3; n];
+    let mut host = group(&w);
+    host.srtt8_us = [8 * rtt_us; MAX_PATHS];
+    round(&mut host, &w);
     host.report(0, EventKind::Recovery);
-    assert_eq!(host.conn.path(0).cwnd, 1);
+    host.conn.path(0).cwnd
+}
+
+#[test]
+fn a_thin_group_keeps_two_packets_where_the_wait_of_one_costs_more_than_a_flow_for_each() {
+    // One flow has 5/2 packets in g at least, n members with a packet each n in g + 40 ms: two if
+    // n < 5 (g + 40 ms) / (2 n g).
+    for n in 2..=MAX_PATHS {
+        let from_us = 5.0 * 40_000.0 / (2.0 * (n * n) as f64 - 5.0);
+        for (rtt_us, least) in [(0.95 * from_us, 2), (1.05 * from_us, 1)] {
+            assert_eq!(rests(n, rtt_us as u32), least, "{n} paths at {rtt_us} us");
+        }
+    }
 }
 
 #[test]
