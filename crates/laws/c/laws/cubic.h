@@ -244,10 +244,19 @@ NR_INLINE void nr_cubic_undo(NR_HOOK)
 	nr_cubic(p)->now = nr_cubic(p)->prior;
 }
 
-/* A timeout, after the loss or during recovery: the next epoch starts at its plateau (4.8). */
+/*
+ * A timeout, after the loss or during recovery: the next epoch starts at its plateau (4.8). One
+ * without a reduction, as a repeated one, ends the epoch itself.
+ */
+NR_INLINE void nr_cubic_timed_out(struct nr_cubic_epoch *e)
+{
+	e->w_max = 0;
+	e->start_us = 0;
+}
+
 NR_INLINE void nr_cubic_timeout(NR_HOOK)
 {
-	nr_cubic(p)->now.w_max = 0;
+	nr_cubic_timed_out(&nr_cubic(p)->now);
 }
 
 NR_INLINE void nr_cubic_restart(NR_HOOK)

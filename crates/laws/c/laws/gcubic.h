@@ -276,7 +276,7 @@ NR_INLINE void nr_gcubic_undo(NR_HOOK)
 NR_INLINE void nr_gcubic_timeout(NR_HOOK)
 {
 	nr_group_timeout(NR_ARGS);
-	nr_gcubic(p)->cubic.now.w_max = 0;
+	nr_cubic_timed_out(&nr_gcubic(p)->cubic.now);
 }
 
 NR_INLINE void nr_gcubic_restart(NR_HOOK)

@@ -306,6 +306,31 @@ fn a_timeout_is_the_paths_own_and_its_epoch_begins_at_its_plateau() {
 }
 
 #[test]
+fn a_timeout_after_a_loss_of_what_was_out_begins_an_epoch_at_its_plateau_too() {
+    // Path 1 follows and begins to grow before the loss is found: nothing is cut, and an epoch runs.
+    let mut host = group(&[600, 600], &[20_000, 100_000]);
+    (0..2).for_each(|path| drop(host.ack(path, 1)));
+    host.report(0, EventKind::Recovery);
+    host.report(0, EventKind::Recovered);
+    host.now_us += 20_000;
+    host.ack(1, 1);
+    (0..59).for_each(|_| drop(host.ack(1, 10)));
+    host.now_us += 400_000;
+    host.report(1, EventKind::Recovery);
+    host.report(1, EventKind::Timeout);
+    let ssthresh = host.conn.path(1).ssthresh;
+    host.ack(1, ssthresh - 1);
+    // The old epoch, from a plateau of nothing, would give 54 in 10 s.
+    for _ in 0..100 {
+        host.ack(1, ssthresh);
+        host.report(0, EventKind::Acked);
+        host.now_us += 100_000;
+    }
+    let grown = window(&host, 1) - f64::from(ssthresh);
+    assert!(grown > 65.0 && grown < 90.0, "{grown}");
+}
+
+#[test]
 fn masks_that_change_move_no_window_and_curves_go_on() {
     const APART: u64 = 0x8040_2010_0804_0201;
     const TOGETHER: u64 = 0x8040_2010_0804_0303;
