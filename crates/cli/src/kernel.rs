@@ -193,10 +193,14 @@ fn use_it(
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{open} the former control (--open moves them)");
     }
-    for route in target.routes_with_others(&name) {
+    let routes = target.routes_with_others(&name);
+    if let Some(first) = routes.first() {
+        let more = match routes.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
         // Writing to a string cannot fail.
-        let _ =
-            writeln!(text, "not used by connections over a route with its own control: {route}");
+        let _ = writeln!(text, "not used over routes with a control of their own: {first}{more}");
     }
     print(&text)
 }

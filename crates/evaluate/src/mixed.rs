@@ -140,7 +140,7 @@ const WARMUP_S: f64 = 10.0;
 const MEDIA_RTT_MS: f64 = 100.0;
 
 /// 5.2.2: media under NADA in the network of RFC 8867, section 5.6: 2 Mbit/s, 50 ms one way, 300 ms and 1 s of queue, a
-/// long flow and 5 s later the media, for 120 s.
+/// long flow and 5 s later the media.
 pub fn adaptive(law: &str, form: Form) -> Vec<Cell> {
     let queues = form.pick(&[3.0, 10.0][..], &[3.0][..], &[3.0][..]);
     let mut cells = Vec::new();

@@ -140,8 +140,8 @@ impl Target {
         }
     }
 
-    /// The routes there whose own control, another than `used`, comes before one that is used as default, as
-    /// `ip route` writes them. What cannot be asked has none.
+    /// The routes there whose own control, another than `used`, comes before one that is used as default:
+    /// `default congctl cubic`. What cannot be asked has none.
     pub fn routes_with_others(&self, used: &str) -> Vec<String> {
         if matches!(self, Target::Cgroup(_)) {
             return Vec::new();

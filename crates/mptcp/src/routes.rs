@@ -18,6 +18,7 @@ const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_GETROUTE: u16 = 26;
+const RT_TABLE_MAIN: u32 = 254;
 const RT_TABLE_LOCAL: u8 = 255;
 /// In RTAX_FEATURES: TCP timestamps of 1 µs instead of 1 ms (`features tcp_usec_ts`, Linux 6.7).
 const RTAX_FEATURE_TCP_USEC_TS: u32 = 1 << 4;
@@ -178,7 +179,7 @@ fn is_us_timestamps(metric: &RouteMetric) -> bool {
 /// # Errors
 /// The kernel refused: it is older than Linux 6.7.
 pub fn set_us_timestamps() -> io::Result<()> {
-    for mut route in to_other_hosts()? {
+    for mut route in to_other_hosts(Some)? {
         // What the kernel tells of its state is no part of a route.
         route.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::CacheInfo(_)));
         let metrics = route.attributes.iter_mut().find_map(|attribute| match attribute {
@@ -197,19 +198,20 @@ pub fn set_us_timestamps() -> io::Result<()> {
 }
 
 /// The routes to other hosts that have a congestion control of their own (`ip route .. congctl`), which
-/// comes before the namespace's default, each by its destination as `ip route` writes it, and the control.
+/// comes before the namespace's default: `192.0.2.0/24`, `default table 7` or `-6 default` of a route, and the
+/// control.
 ///
 /// # Errors
 /// The kernel refused.
 pub fn own_controls() -> io::Result<Vec<(String, Foreign)>> {
     let own = |route: RouteMessage| {
-        let (mut to, mut control) = (None, None);
-        for attribute in route.attributes {
+        let (mut to, mut control) = (None, None::<Foreign>);
+        for attribute in &route.attributes {
             match attribute {
-                RouteAttribute::Destination(RouteAddress::Inet(at)) => to = Some(IpAddr::V4(at)),
-                RouteAttribute::Destination(RouteAddress::Inet6(at)) => to = Some(IpAddr::V6(at)),
+                RouteAttribute::Destination(RouteAddress::Inet(at)) => to = Some(IpAddr::V4(*at)),
+                RouteAttribute::Destination(RouteAddress::Inet6(at)) => to = Some(IpAddr::V6(*at)),
                 RouteAttribute::Metrics(metrics) => {
-                    control = metrics.into_iter().find_map(|metric| match metric {
+                    control = metrics.iter().find_map(|metric| match metric {
                         RouteMetric::CcAlgo(name) => Some(name.as_str().into()),
                         _ => None,
                     });
@@ -217,16 +219,30 @@ pub fn own_controls() -> io::Result<Vec<(String, Foreign)>> {
                 _ => {}
             }
         }
-        let length = route.header.destination_prefix_length;
-        let to = to.map_or_else(|| "default".into(), |to| format!("{to}/{length}"));
-        Some((to, control?))
+        let control = control?;
+        let RouteHeader { address_family, destination_prefix_length: length, .. } = route.header;
+        let mut words = Vec::new();
+        words.extend((address_family == AddressFamily::Inet6).then(|| "-6".to_owned()));
+        words.push(match to {
+            Some(host) if length == if host.is_ipv4() { 32 } else { 128 } => host.to_string(),
+            Some(to) => format!("{to}/{length}"),
+            None => "default".into(),
+        });
+        // One above 255 stands in an attribute alone.
+        let table = route.attributes.iter().find_map(|attribute| match attribute {
+            RouteAttribute::Table(table) => Some(*table),
+            _ => None,
+        });
+        let table = table.unwrap_or(route.header.table.into());
+        words.extend((table != RT_TABLE_MAIN).then(|| format!("table {table}")));
+        Some((words.join(" "), control))
     };
-    Ok(to_other_hosts()?.into_iter().filter_map(own).collect())
+    to_other_hosts(own)
 }
 
-/// The routes of both families and all tables that lead to other hosts.
-fn to_other_hosts() -> io::Result<Vec<RouteMessage>> {
-    let mut routes = Vec::new();
+/// What is `wanted` of the routes of both families and all tables that lead to other hosts.
+fn to_other_hosts<T>(wanted: impl Fn(RouteMessage) -> Option<T>) -> io::Result<Vec<T>> {
+    let mut found = Vec::new();
     for address_family in [AddressFamily::Inet, AddressFamily::Inet6] {
         let mut all = RouteMessage::default();
         all.header.address_family = address_family;
@@ -234,12 +250,12 @@ fn to_other_hosts() -> io::Result<Vec<RouteMessage>> {
         netlink::ask(NETLINK_ROUTE, RTM_GETROUTE, Wanted::All, &request, |answer| {
             let route = RouteMessage::parse(answer)?;
             if route.header.kind == RouteType::Unicast && route.header.table != RT_TABLE_LOCAL {
-                routes.push(route);
+                found.extend(wanted(route));
             }
             Ok(())
         })?;
     }
-    Ok(routes)
+    Ok(found)
 }
 
 fn add_us_timestamps(metrics: &mut Vec<RouteMetric>) {

@@ -10,7 +10,8 @@
 //!
 //! The baseline is kept for the whole run (section 5.1.1: tens of minutes). A receiver to which nothing came
 //! in the observation window reports nothing. Without reports the rate stays: the circuit breakers of RFC
-//! 8083 are not here.
+//! 8083 are not here. The first gradual update after a silence takes all of it as its interval, and the signal
+//! of before it as the one to differ from.
 
 use std::collections::VecDeque;
 

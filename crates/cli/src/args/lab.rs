@@ -326,7 +326,7 @@ pub struct MergeArgs {
     /// Write the report, the rows and every run's summary into this folder
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Also of different builds of narrows, which may simulate differently; `compare --resume` refuses the result
+    /// Also of different builds of narrows, which may simulate differently; `compare --resume` refuses what several made
     #[arg(long)]
     pub any_build: bool,
 }

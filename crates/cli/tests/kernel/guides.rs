@@ -10,9 +10,8 @@ use std::path::Path;
 const TYPED: &str = r#"#!/bin/sh
 case " $* " in
 *" watch "* | *" --watch "* | *" advise "* | *" receiver "* | *" recommend "*)
-	timeout -s INT 1 "$NARROWS" "$@"
-	code=$?
-	case $code in 124) exit 0 ;; *) exit $code ;; esac
+	timeout --preserve-status -s INT 1 "$NARROWS" "$@"
+	exit
 	;;
 esac
 exec "$NARROWS" "$@"
@@ -53,7 +52,7 @@ fn what_guides_tell_operators_to_type_runs() {
     host.sh(&format!("mkdir {group}"));
     let there = home.path().display();
     let prepare = format!(
-        "export PATH={there}:$PATH NARROWS={}\ncd {there}\nset -x",
+        "export PATH={there}:$PATH NARROWS={}\ncd {there}\nset -x -o pipefail",
         env!("CARGO_BIN_EXE_narrows")
     );
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -96,13 +96,13 @@ fn routes_with_a_control_of_their_own_are_named() {
     host.does(&["load", "lia"]);
     host.sh("ip route add 192.0.2.0/24 dev lo congctl cubic
         ip -6 route add 2001:db8::/32 dev lo congctl nr_lia
-        ip route add default via 192.0.2.1 dev lo onlink congctl reno table 100");
+        ip route add default via 192.0.2.1 dev lo onlink congctl lock bbr table 300");
     let used = "nr_lia: used in default for new connections instead of reno\n";
-    let over = "not used by connections over a route with its own control:";
-    let routes = format!("{over} default congctl reno\n{over} 192.0.2.0/24 congctl cubic\n");
+    let over = "not used over routes with a control of their own:";
+    let routes = format!("{over} default table 300 congctl bbr and 1 more\n");
     assert_eq!(host.does(&["use", "lia", "--default"]), format!("{used}{routes}"));
     let said = host.does(&["check"]);
-    let note = "which comes before the default: 3, as default congctl reno\n";
+    let note = "which comes before the default: 2, as default table 300 congctl bbr\n";
     assert!(said.contains(note), "{said}");
     host.does(&["unload"]);
 }

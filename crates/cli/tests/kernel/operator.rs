@@ -48,7 +48,7 @@ fn connection(status: &Value, client: &str) -> Option<Value> {
 
 /// What `narrows detect` finds of a client's flows as they come, over all its interfaces; it ends by itself.
 fn capture(host: &Host, client: &str) -> Process {
-    let command = format!("{} detect -i any --for 20 --json 2>&1", env!("CARGO_BIN_EXE_narrows"));
+    let command = format!("{} detect -i any --for 12 --json 2>&1", env!("CARGO_BIN_EXE_narrows"));
     Process::start(host, &["ip", "netns", "exec", client, "sh", "-c", &command])
 }
 
@@ -95,7 +95,6 @@ fn an_operator_watches_loads_a_control_sees_shares_change_and_undoes_it() {
         .collect();
     assert!(sentences.iter().any(|one| one.contains("coupled they would take one share there")));
     watch.end(&host, "-INT");
-    let uncoupled = shares(&host);
     for (client, capture) in CLIENTS.into_iter().zip(captures) {
         let said = capture.rest();
         // By the links their packets go to.
@@ -110,12 +109,17 @@ fn an_operator_watches_loads_a_control_sees_shares_change_and_undoes_it() {
         };
         let lines = said.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let lines: Vec<Value> = lines.collect();
-        let first = lines.iter().find(|line| line["groups"].is_array() && right(&line["groups"]));
+        let decisions = lines.iter().filter(|line| line["groups"].is_array());
+        let decided: Vec<_> =
+            decisions.map(|line| (right(&line["groups"]), &line["t_s"])).collect();
+        let first = decided.iter().position(|(right, _)| *right);
         let first = first.unwrap_or_else(|| panic!("{client}, never right:\n{said}"));
-        println!("  narrows detect at {client}: right after {} s", first["t_s"]);
-        let flows = lines.last().and_then(|end| end["flows"].as_array());
-        assert_eq!(flows.map(Vec::len), Some(if client == CLIENTS[0] { 3 } else { 4 }), "{said}");
+        println!("  narrows detect at {client}: right after {} s", decided[first].1);
+        let (since, of) = (&decided[first..], decided.len() - first);
+        let right = since.iter().filter(|(right, _)| *right).count();
+        assert!(2 * right > of, "{client}: right in {right} of {of}:\n{said}");
     }
+    let uncoupled = shares(&host);
 
     host.does(&["load", "greno+xcorr"]);
     for client in CLIENTS {

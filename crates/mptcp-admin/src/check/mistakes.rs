@@ -173,8 +173,13 @@ impl Network {
         let reachable = self.sockets.iter().filter(listens).map(|socket| socket.local);
         let reachable = reachable.filter(|local| !local.ip().is_loopback());
         let ports: BTreeSet<u16> = reachable.map(|local| local.port()).collect();
+        // What connects to this host itself is no client of others'.
+        let here = |connection: &&Connection| {
+            let to = connection.remote.ip();
+            to.is_loopback() || self.addresses.iter().any(|own| own.address == to)
+        };
         let came = |connection: &Connection| ports.contains(&connection.local.port());
-        !ports.is_empty() && self.connections.iter().all(came)
+        !ports.is_empty() && self.connections.iter().filter(|one| !here(one)).all(came)
     }
 
     fn judge_routes(&self) -> Vec<Item> {
@@ -225,7 +230,9 @@ impl Network {
             self.own_controls.len()
         );
         let item = Item::new("routes", Verdict::Note, seen);
-        Some(item.fix("ip route change ROUTE    # as ip route shows it, without congctl"))
+        Some(item.fix(
+            "ip route change ROUTE    # as ip [-6] route show table all has it, without congctl",
+        ))
     }
 
     /// Timestamps of 1 ms are no mistake; detectors that sample one-way delays like 1 µs.

@@ -59,7 +59,7 @@ pub struct Network {
     /// Pairs of addresses with an established subflow, each with whether the route between them has TCP
     /// timestamps of 1 µs.
     pub us_timestamps: Vec<(IpAddr, IpAddr, bool)>,
-    /// Routes with a congestion control of their own, and which.
+    /// Routes with a congestion control of their own that is not the default, and which.
     pub own_controls: Vec<(String, Foreign)>,
     /// MPTCP's counters.
     pub counters: BTreeMap<String, u64>,
@@ -96,6 +96,7 @@ impl Network {
         network.try_routes();
         network.look_at_timestamps();
         let default = sysctl("net/ipv4/tcp_congestion_control").unwrap_or_default();
+        network.own_controls.retain(|(_, control)| control.raw() != default);
         let others = InUse::look().others(inum, &default, &network.sockets);
         network.listeners = others.unwrap_or_default();
         network

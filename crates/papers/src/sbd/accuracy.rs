@@ -21,7 +21,7 @@ fn signals(suffix: &str) -> &'static [&'static str] {
     &SIGNALS[..if suffix.is_empty() { 4 } else { 2 }]
 }
 
-/// A table of the paper beside ours, judged with the paper's signal; bold: more than 5 points below.
+/// A table of the paper beside ours, judged with the paper's signal; in the others bold is a mean more than 5 points below.
 pub fn accuracy(runs: &Runs, suffix: &str) -> Result<Grid, Error> {
     let signals = signals(suffix);
     let mut variants: Vec<(&str, Option<&str>, &[&str])> = vec![
@@ -39,16 +39,14 @@ pub fn accuracy(runs: &Runs, suffix: &str) -> Result<Grid, Error> {
     for scenario in kinds(runs.form(), suffix) {
         let paper = published_right(&scenario);
         let mut row: Vec<Cell> = vec![label(&scenario).into(), percent(Some(paper)).into()];
-        for (_, signal, settings) in &variants {
+        for (at, (_, signal, settings)) in variants.iter().enumerate() {
             let found = runs_of(runs, &scenario, SBD, *signal, settings)?;
             let ours = accuracy_of(&found);
             let low = ours.is_none_or(|ours| ours.mean < paper - EXACT);
-            let bold = if low { "**" } else { "" };
+            let bold = if low && at > 0 { "**" } else { "" };
             let text = format!("{bold}{}{bold} ({})", spread_percent(ours), ratio_of(&found));
             row.push(text.into());
-            if row.len() == 3 {
-                row.push(about(ours, paper, EXACT, Side::More).into());
-            }
+            row.extend((at == 0).then(|| about(ours, paper, EXACT, Side::More).into()));
         }
         grid.row(row);
     }

@@ -166,7 +166,7 @@ fn beside_tcp(law: &str, limit: Limit, seed: u64) -> [f64; 3] {
     let mut net = Net { sim, bottleneck, back };
     let access = ["media", "tcp"].map(|name| {
         let access = link(name, Rate::Constant(1000 * MBIT), 0);
-        add(&mut net.sim, LinkConfig { jitter: 1800 * MS / 1000, ..access })
+        add(&mut net.sim, LinkConfig { jitter: 18 * MS / 10, ..access })
     });
     let path = path(&mut net.sim, &[access[1], bottleneck], &[back]);
     let tcp = ConnectionConfig { control: control(law), ..greedy(vec![path]) };

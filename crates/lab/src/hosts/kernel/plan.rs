@@ -282,7 +282,7 @@ pub fn possible(scenario: &Scenario) -> Result<(), Error> {
     let media = |flow: &&Flow| flow.kind == FlowKind::Udp && flow.has_feedback();
     if let Some(flow) = scenario.flows.iter().find(media) {
         let place = format!("{}: flows.{}.source", scenario.name, flow.name);
-        let message = "nada runs in the simulator only; expected rate or onoff";
+        let message = "nada does not run in real time; expected rate or onoff";
         return Err(Error::input(place, message));
     }
     honest(scenario, &scenario.flows)

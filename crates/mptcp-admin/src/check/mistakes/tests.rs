@@ -219,8 +219,12 @@ fn a_host_that_only_serves_announces_its_addresses() {
     listener.local.set_ip(address("0.0.0.0"));
     network.sockets.push(listener);
     assert_eq!(fix(&network), "ip mptcp endpoint add 10.8.0.2 dev wwan0 signal");
-    // One that also begins connections.
+    // One that also begins connections: to itself, and to others.
     network.connections[0].local.set_port(1);
+    let peer = network.connections[0].remote.ip();
+    network.connections[0].remote.set_ip(address("127.0.0.1"));
+    assert_eq!(fix(&network), "ip mptcp endpoint add 10.8.0.2 dev wwan0 signal");
+    network.connections[0].remote.set_ip(peer);
     assert_eq!(fix(&network), "ip mptcp endpoint add 10.8.0.2 dev wwan0 subflow");
 }
 
