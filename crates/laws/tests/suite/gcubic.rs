@@ -309,12 +309,16 @@ fn a_timeout_is_the_paths_own_and_its_epoch_begins_at_its_plateau() {
 fn a_timeout_after_a_loss_of_what_was_out_begins_an_epoch_at_its_plateau_too() {
     // Path 1 follows and begins to grow before the loss is found: nothing is cut, and an epoch runs.
     let mut host = group(&[600, 600], &[20_000, 100_000]);
-    (0..2).for_each(|path| drop(host.ack(path, 1)));
+    for path in 0..2 {
+        host.ack(path, 1);
+    }
     host.report(0, EventKind::Recovery);
     host.report(0, EventKind::Recovered);
     host.now_us += 20_000;
     host.ack(1, 1);
-    (0..59).for_each(|_| drop(host.ack(1, 10)));
+    for _ in 0..59 {
+        host.ack(1, 10);
+    }
     host.now_us += 400_000;
     host.report(1, EventKind::Recovery);
     host.report(1, EventKind::Timeout);
