@@ -465,7 +465,7 @@ mod tests {
         );
         let message = one(1500, "r", "kind = \"udp\", source = \"nada\"").unwrap_err().to_string();
         assert!(
-            message.starts_with("one: flows.f.source: nada runs in the simulator"),
+            message.starts_with("one: flows.f.source: nada does not run in real time"),
             "{message}"
         );
         let mut scenario = load("phone/wifi-lte", &Edits::default()).unwrap();
