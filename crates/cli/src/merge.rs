@@ -52,11 +52,12 @@ pub fn merge(args: &MergeArgs) -> Result<(), Error> {
     // Then they differ in it no more; the same seeds twice still do not follow each other.
     let builds =
         args.any_build.then(|| Comparison::builds(parts.iter().map(|part| &part.comparison)));
-    if let Some(builds) = &builds {
-        for part in &mut parts {
-            part.provenance =
-                part.provenance.clone().of_comparison(part.comparison.clone().by(builds));
-        }
+    let by = |provenance: Provenance| match &builds {
+        Some(builds) => provenance.by(builds),
+        None => provenance,
+    };
+    for part in &mut parts {
+        part.provenance = by(part.provenance.clone());
     }
     let first = &parts[0];
     let mut seeds = first.comparison.seeds;
@@ -77,10 +78,7 @@ pub fn merge(args: &MergeArgs) -> Result<(), Error> {
     };
     let inputs = Inputs::of(&compared)?;
     let plan = plan_of(&inputs, &compared)?;
-    let mut provenance = inputs.provenance(&plan, &command)?.like(&first.provenance);
-    if let (Some(builds), Some(made)) = (&builds, provenance.comparison().cloned()) {
-        provenance = provenance.of_comparison(made.by(builds));
-    }
+    let provenance = by(inputs.provenance(&plan, &command)?.like(&first.provenance));
     if let Some(what) = provenance.differs(&first.provenance) {
         return Err(first.wrong(format!("cannot be made again here: {what}")));
     }

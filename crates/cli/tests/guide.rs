@@ -6,6 +6,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use narrows_testkit::blocks;
+
 /// A command of its own before ours: one seed (where there are ranges, the first or the second one), some seconds.
 const SMALLEST: &str = r#"#!/bin/sh
 set -eu
@@ -33,19 +35,6 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The blocks of a page that are run, as one script.
-fn script(text: &str) -> String {
-    let mut script = String::new();
-    let mut blocks = text.split("\n```");
-    while let (Some(_), Some(block)) = (blocks.next(), blocks.next()) {
-        if let Some(code) = block.strip_prefix("sh\n") {
-            script += code;
-            script.push('\n');
-        }
-    }
-    script
-}
-
 #[test]
 fn what_the_guide_says_can_be_typed() {
     let tools = tempfile::tempdir().unwrap();
@@ -58,7 +47,8 @@ fn what_the_guide_says_can_be_typed() {
     pages.extend(guide.map(|entry| entry.unwrap().path()));
     let mut commands = 0;
     for page in pages {
-        let script = script(&fs::read_to_string(&page).unwrap());
+        let text = fs::read_to_string(&page).unwrap();
+        let script: String = blocks(&text, "sh").flat_map(|code| [code, "\n"]).collect();
         commands += script.lines().filter(|line| line.contains("narrows ")).count();
         let home = tempfile::tempdir().unwrap();
         // The repository's captures are named as from its root.

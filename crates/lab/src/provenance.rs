@@ -84,6 +84,11 @@ impl Provenance {
         Provenance { kernel: other.kernel.clone(), ..self }
     }
 
+    /// The same, made by other [builds](Comparison::builds).
+    pub fn by(self, builds: &str) -> Provenance {
+        Provenance { comparison: self.comparison.map(|compared| compared.by(builds)), ..self }
+    }
+
     /// Are the results of runs in real time?
     pub fn real_time(&self) -> bool {
         self.kernel.is_some()

@@ -237,15 +237,15 @@ NR_INLINE int nr_group_waits(nr_u32 rtt8, nr_u32 n)
 NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 {
 	struct nr_group *g = nr_group(p);
-	nr_u32 n = NR_ONES64(nr_cut_together(c, i));
+	nr_u32 set = nr_cut_together(c, i), n = NR_ONES64(set);
 	nr_u64 window = nr_group_window(p), floor, less;
 
 	if (g->peak) {
 		g->mean = g->mean ? (nr_u16)(g->mean - g->mean / 8 + g->peak / 8) : g->peak;
 		g->peak = 0;
 	}
-	g->thin = g->mean && g->mean < NR_GROUP_THIN * n &&
-		  !nr_group_waits(nr_group_rtt(c, nr_cut_together(c, i)), n);
+	g->thin =
+	    g->mean && g->mean < NR_GROUP_THIN * n && !nr_group_waits(nr_group_rtt(c, set), n);
 	floor = nr_group_floor(g);
 	window = cut(window > NR_GROUP_ONE ? window : NR_GROUP_ONE, n);
 	g->deficit = window < floor;

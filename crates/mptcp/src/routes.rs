@@ -208,8 +208,7 @@ pub fn own_controls() -> io::Result<Vec<(String, Foreign)>> {
         let (mut to, mut control) = (None, None::<Foreign>);
         for attribute in &route.attributes {
             match attribute {
-                RouteAttribute::Destination(RouteAddress::Inet(at)) => to = Some(IpAddr::V4(*at)),
-                RouteAttribute::Destination(RouteAddress::Inet6(at)) => to = Some(IpAddr::V6(*at)),
+                RouteAttribute::Destination(at) => to = ip(at),
                 RouteAttribute::Metrics(metrics) => {
                     control = metrics.iter().find_map(|metric| match metric {
                         RouteMetric::CcAlgo(name) => Some(name.as_str().into()),
@@ -238,6 +237,14 @@ pub fn own_controls() -> io::Result<Vec<(String, Foreign)>> {
         Some((words.join(" "), control))
     };
     to_other_hosts(own)
+}
+
+fn ip(address: &RouteAddress) -> Option<IpAddr> {
+    match address {
+        RouteAddress::Inet(address) => Some(IpAddr::V4(*address)),
+        RouteAddress::Inet6(address) => Some(IpAddr::V6(*address)),
+        _ => None,
+    }
 }
 
 /// What is `wanted` of the routes of both families and all tables that lead to other hosts.
@@ -308,8 +315,7 @@ fn look_up(
             each(&attribute);
             match attribute {
                 RouteAttribute::Oif(index) => interface = index,
-                RouteAttribute::Gateway(RouteAddress::Inet(to)) => gateway = Some(IpAddr::V4(to)),
-                RouteAttribute::Gateway(RouteAddress::Inet6(to)) => gateway = Some(IpAddr::V6(to)),
+                RouteAttribute::Gateway(to) => gateway = ip(&to),
                 _ => {}
             }
         }

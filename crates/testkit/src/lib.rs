@@ -45,6 +45,12 @@ pub fn assert_kept(kept: &Path, found: &str) {
     assert!(text == found, "{} has another text than this:\n{found}", kept.display());
 }
 
+/// The code of a page's fenced blocks of this kind, such as `sh` or `sh root`.
+pub fn blocks<'a>(page: &'a str, kind: &str) -> impl Iterator<Item = &'a str> {
+    let of_kind = move |block: &'a str| block.strip_prefix(kind)?.strip_prefix('\n');
+    page.split("\n```").skip(1).step_by(2).filter_map(of_kind)
+}
+
 /// Recorded data, by its path below the folder that `NARROWS_TEST_DATA` names. None, and a word on the
 /// terminal, where that is unset.
 pub fn data(path: &str) -> Option<PathBuf> {

@@ -67,7 +67,7 @@ fn a_namespace_called_default_is_not_the_machines() {
 fn what_has_gone_is_found_by_what_it_was_called() {
     let Some(host) = Host::new("gone") else { return };
     let before = host.state();
-    let root = host.sh("findmnt -nt cgroup2 -o TARGET | head -1").trim().to_owned();
+    let root = host.cgroups();
     let folder = format!("{root}/nr-gone-test-{}/", std::process::id());
     host.sh(&format!("ip netns add nr-gone-test; mkdir {folder}"));
     host.does(&["load", "lia"]);

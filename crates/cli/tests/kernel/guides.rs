@@ -2,6 +2,7 @@
 //! order. What other programs do, and what waits for an operator, does not.
 
 use super::host::Host;
+use narrows_testkit::blocks;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -19,21 +20,10 @@ exec "$NARROWS" "$@"
 
 /// The calls of a page, one a line.
 fn calls(text: &str) -> Vec<&str> {
-    let mut root = false;
-    let mut calls = Vec::new();
-    for line in text.lines() {
-        match line.strip_prefix("```") {
-            Some(info) => root = !root && info == "sh root",
-            // Where a lab runs in another terminal, its names are not known.
-            None if line.contains("$(") => {}
-            None if root => {
-                let call = line.strip_prefix("sudo ").unwrap_or(line);
-                calls.extend(call.starts_with("narrows kernel ").then_some(call));
-            }
-            None => {}
-        }
-    }
-    calls
+    let lines = blocks(text, "sh root").flat_map(str::lines);
+    let calls = lines.map(|line| line.strip_prefix("sudo ").unwrap_or(line));
+    // Where a lab runs in another terminal, its names are not known.
+    calls.filter(|call| call.starts_with("narrows kernel ") && !call.contains("$(")).collect()
 }
 
 #[test]
@@ -47,8 +37,7 @@ fn what_guides_tell_operators_to_type_runs() {
         fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
     }
     host.sh("ip netns add blue");
-    let groups = host.sh("findmnt -nt cgroup2 -o TARGET | head -1");
-    let group = format!("{}/nr-guides-{}", groups.trim(), std::process::id());
+    let group = format!("{}/nr-guides-{}", host.cgroups(), std::process::id());
     host.sh(&format!("mkdir {group}"));
     let there = home.path().display();
     let prepare = format!(
@@ -64,16 +53,8 @@ fn what_guides_tell_operators_to_type_runs() {
         let calls = calls(&text);
         if page.ends_with("undo.md") {
             host.does(&["load", "gcubic+xcorr"]);
-            host.does(&[
-                "trial",
-                "gcubic+xcorr",
-                "--against",
-                "reno",
-                "--share",
-                "5%",
-                "--for",
-                "1h",
-            ]);
+            let trial = "trial gcubic+xcorr --against reno --share 5% --for 1h";
+            host.does(&trial.split(' ').collect::<Vec<_>>());
         }
         assert!(!calls.is_empty(), "{page}");
         run += calls.len();

@@ -87,6 +87,11 @@ impl Host {
             cat /proc/sys/net/ipv4/tcp_congestion_control")
     }
 
+    /// Where cgroup2 is mounted.
+    pub fn cgroups(&self) -> String {
+        self.sh("findmnt -nt cgroup2 -o TARGET | head -1").trim().to_owned()
+    }
+
     pub fn default(&self) -> String {
         self.sh("cat /proc/sys/net/ipv4/tcp_congestion_control").trim().to_owned()
     }

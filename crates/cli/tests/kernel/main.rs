@@ -114,7 +114,7 @@ fn a_namespace_and_a_cgroup_have_choices_of_their_own() {
     host.sh("ip netns add nr-loader-test");
     let there = "ip netns exec nr-loader-test cat /proc/sys/net/ipv4/tcp_congestion_control";
     host.sh("ip netns exec nr-loader-test sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'");
-    let root = host.sh("findmnt -nt cgroup2 -o TARGET | head -1").trim().to_owned();
+    let root = host.cgroups();
     let folder = format!("{root}/nr-loader-test-{}", std::process::id());
     host.sh(&format!("mkdir {folder}"));
 
@@ -231,8 +231,8 @@ fn a_failure_leaves_nothing_half_done() {
     assert!(line.starts_with("--netns nr-loader-none: "), "{line}");
     let line = host.refuses(&["use", "olia", "--netns", "/etc/passwd"]);
     assert_eq!(line, "--netns /etc/passwd: /etc/passwd is no network namespace");
-    let root = host.sh("findmnt -nt cgroup2 -o TARGET | head -1");
-    for path in ["/tmp".to_owned(), format!("{}/cgroup.procs", root.trim())] {
+    let root = host.cgroups();
+    for path in ["/tmp".to_owned(), format!("{root}/cgroup.procs")] {
         let line = host.refuses(&["use", "olia", "--cgroup", &path]);
         assert_eq!(line, format!("--cgroup {path}: expected a folder of the cgroup2 file system"));
     }

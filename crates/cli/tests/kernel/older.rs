@@ -273,7 +273,7 @@ fn a_listener_that_cannot_be_moved_is_named() {
 #[test]
 fn listeners_of_a_cgroup_are_moved_and_their_plain_tcp_is_not() {
     let Some(host) = host("listeners of a cgroup") else { return };
-    let root = host.sh("findmnt -nt cgroup2 -o TARGET | head -1").trim().to_owned();
+    let root = host.cgroups();
     let folder = format!("{root}/nr-older-test-{}", std::process::id());
     host.sh(&format!("mkdir {folder} {folder}/below"));
     let mut elsewhere = Server::new(&host, "");

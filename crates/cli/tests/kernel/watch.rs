@@ -150,7 +150,7 @@ fn what_cannot_be_watched_is_refused_in_one_line() {
 #[test]
 fn of_a_cgroup_only_its_connections_are_watched() {
     let Some(host) = Host::new("watch, cgroup") else { return };
-    let root = host.sh("findmnt -nt cgroup2 -o TARGET | head -1").trim().to_owned();
+    let root = host.cgroups();
     let folder = format!("{root}/nr-watch-test-{}", std::process::id());
     host.sh(&format!("mkdir -p {folder}/below"));
     let paths = Paths::new(&host, "", "12000");

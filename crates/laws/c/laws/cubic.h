@@ -246,7 +246,8 @@ NR_INLINE void nr_cubic_undo(NR_HOOK)
 
 /*
  * A timeout, after the loss or during recovery: the next epoch starts at its plateau (4.8). One
- * without a reduction, as a repeated one, ends the epoch itself.
+ * without a reduction, as after a loss of what was out when a path of gcubic followed, ends the
+ * epoch itself.
  */
 NR_INLINE void nr_cubic_timed_out(struct nr_cubic_epoch *e)
 {

@@ -286,6 +286,18 @@ fn an_undo_leaves_the_epoch_of_a_siblings_event() {
     assert!(gap.abs() < 3.0, "but for the fraction of the cut: {gap}");
 }
 
+/// What a path, one of two, grows by in congestion avoidance after a timeout, in so many windows of 100 ms.
+fn grown_after_timeout(host: &mut Host, path: usize, windows: u32) -> f64 {
+    let ssthresh = host.conn.path(path).ssthresh;
+    host.ack(path, ssthresh - 1);
+    for _ in 0..windows {
+        host.ack(path, ssthresh);
+        host.report(1 - path, EventKind::Acked);
+        host.now_us += 100_000;
+    }
+    window(host, path) - f64::from(ssthresh)
+}
+
 #[test]
 fn a_timeout_is_the_paths_own_and_its_epoch_begins_at_its_plateau() {
     let mut host = group(&[600, 600], &[100_000; 2]);
@@ -293,15 +305,8 @@ fn a_timeout_is_the_paths_own_and_its_epoch_begins_at_its_plateau() {
     host.report(0, EventKind::Timeout);
     host.report(1, EventKind::Acked);
     assert_eq!(windows(&host, 2), [1, 419]);
-    let ssthresh = host.conn.path(0).ssthresh;
-    host.ack(0, ssthresh - 1);
     // In 3 s the cubic from a plateau has 0.4 * 27 packets for both, this path half.
-    for _ in 0..30 {
-        host.ack(0, ssthresh);
-        host.report(1, EventKind::Acked);
-        host.now_us += 100_000;
-    }
-    let grown = window(&host, 0) - f64::from(ssthresh);
+    let grown = grown_after_timeout(&mut host, 0, 30);
     assert!(grown > 3.0 && grown < 10.0, "{grown}");
 }
 
@@ -322,15 +327,8 @@ fn a_timeout_after_a_loss_of_what_was_out_begins_an_epoch_at_its_plateau_too() {
     host.now_us += 400_000;
     host.report(1, EventKind::Recovery);
     host.report(1, EventKind::Timeout);
-    let ssthresh = host.conn.path(1).ssthresh;
-    host.ack(1, ssthresh - 1);
     // The old epoch, from a plateau of nothing, would give 54 in 10 s.
-    for _ in 0..100 {
-        host.ack(1, ssthresh);
-        host.report(0, EventKind::Acked);
-        host.now_us += 100_000;
-    }
-    let grown = window(&host, 1) - f64::from(ssthresh);
+    let grown = grown_after_timeout(&mut host, 1, 100);
     assert!(grown > 65.0 && grown < 90.0, "{grown}");
 }
 
