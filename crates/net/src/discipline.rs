@@ -7,6 +7,7 @@ use crate::aqm::pie::{self, Pie};
 use crate::aqm::red::{self, Arrival, Red};
 use crate::aqm::{Signals, Verdict};
 use crate::line::{Line, Waiting};
+use crate::packet::Packet;
 use crate::rng::Xoshiro256PlusPlus;
 use crate::{Limit, Nanos};
 
@@ -163,6 +164,16 @@ impl Queue {
     pub fn shed(&mut self, limit: Limit, lost: &mut Vec<u32>) {
         if let Queue::Fair(fair) = self {
             fair.shed(limit, lost);
+        }
+    }
+
+    /// Shows all packets, to be changed.
+    pub fn each_packet(&mut self, see: &mut dyn FnMut(&mut Packet)) {
+        let mut each = |line: &mut Line| line.packets_mut().for_each(&mut *see);
+        match self {
+            Queue::Line(line, _) => each(line),
+            Queue::Fair(fair) => fair.lines_mut().for_each(each),
+            Queue::Dual(dual) => dual.lines_mut().for_each(each),
         }
     }
 

@@ -36,6 +36,10 @@ impl Line {
         self.packets.front()
     }
 
+    pub fn packets_mut(&mut self) -> impl Iterator<Item = &mut Packet> {
+        self.packets.iter_mut().map(|waiting| &mut waiting.packet)
+    }
+
     pub fn len(&self) -> usize {
         self.packets.len()
     }

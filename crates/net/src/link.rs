@@ -89,6 +89,41 @@ impl Link {
         self.core.plain
     }
 
+    /// How long before an arrival at the far end it is known at least, where it is known at the entry and nobody
+    /// looks at it there.
+    pub fn lookahead(&self) -> Option<Nanos> {
+        (self.core.plain && !self.core.watched).then_some(self.core.delay)
+    }
+
+    /// The packets whose arrival is known.
+    pub fn known(&self) -> impl Iterator<Item = &Entry> {
+        self.core.fifo.iter()
+    }
+
+    /// Shows all packets, to be given other keys.
+    pub fn each_packet(&mut self, mut see: impl FnMut(&mut Packet)) {
+        self.core.fifo.each_packet(&mut see);
+        if let Some(managed) = &mut self.managed {
+            managed.each_packet(&mut see);
+        }
+    }
+
+    /// The time of its entry in the schedule, if it has one.
+    pub fn due(&self) -> Option<Nanos> {
+        match &self.managed {
+            None => self.next_arrival(),
+            Some(managed) => managed.armed(),
+        }
+    }
+
+    /// A packet is put on a plain link, to arrive at `arrival`, behind those before.
+    pub fn bring(&mut self, arrival: Nanos, packet: Packet) {
+        debug_assert!(arrival >= self.core.last_arrival, "out of order");
+        self.core.counters.arrived += 1;
+        self.core.last_arrival = arrival;
+        self.core.fifo.push(0, Entry { start: 0, arrival, packet });
+    }
+
     /// Whether nothing is on a plain link.
     pub fn is_empty(&self) -> bool {
         self.core.fifo.len() == 0

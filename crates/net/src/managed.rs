@@ -255,6 +255,20 @@ impl Managed {
         see(&managed, &core)
     }
 
+    /// The time of the schedule's entry that counts, if there is one.
+    pub fn armed(&self) -> Option<Nanos> {
+        Some(self.armed).filter(|&time| time != NEVER)
+    }
+
+    /// Shows all packets that wait, to be changed.
+    pub fn each_packet(&mut self, see: &mut dyn FnMut(&mut Packet)) {
+        debug_assert!(
+            self.lost.is_empty() && self.aggregate.is_empty(),
+            "in the middle of an event"
+        );
+        self.queue.each_packet(see);
+    }
+
     /// Packets and bytes that wait.
     pub fn queue(&self) -> (usize, u64) {
         (self.queue.len(), self.queue.bytes())

@@ -2,6 +2,7 @@
 
 use crate::link::{Change, Link};
 use crate::packet::Packet;
+use crate::parts::Border;
 use crate::pool::Pool;
 use crate::prefetch::prefetch;
 use crate::queue::Entry;
@@ -47,7 +48,10 @@ pub struct Seen<P> {
 }
 
 /// Marks the end of a route in [`Network::hops`], beside the number of the route.
-const END: u32 = 1 << 31;
+pub(crate) const END: u32 = 1 << 31;
+
+/// Marks there, in a part of a network, that a route goes on in another part, beside the part's number.
+pub(crate) const FOREIGN: u32 = 1 << 30;
 
 /// How many arrivals ahead of a delivery [`Network::advance_prefetching`] announces it.
 pub const PREFETCHED: [usize; 4] = [7, 5, 3, 1];
@@ -78,22 +82,24 @@ struct Soon {
 /// copied.
 #[derive(Clone, Debug)]
 pub struct Network<P> {
-    seed: u64,
-    links: Vec<Link>,
+    pub(crate) seed: u64,
+    pub(crate) links: Vec<Link>,
     configs: Vec<LinkConfig>,
     /// The link numbers of all routes one after another, each route closed by its number with [`END`].
-    hops: Vec<u32>,
+    pub(crate) hops: Vec<u32>,
     /// Where each route starts in `hops`.
-    routes: Vec<u32>,
-    packets: Pool<P>,
-    schedule: Schedule,
+    pub(crate) routes: Vec<u32>,
+    pub(crate) packets: Pool<P>,
+    pub(crate) schedule: Schedule,
     /// The next arrivals, as they were known some time ago, by turns.
     soon: [Soon; TURNS],
     turn: usize,
     /// What was seen on watched links.
-    seen: Vec<Seen<P>>,
+    pub(crate) seen: Vec<Seen<P>>,
     /// What was dropped, if the caller wants to know.
-    lost: Option<Vec<P>>,
+    pub(crate) lost: Option<Vec<P>>,
+    /// If this is a part: what it knows of the whole.
+    pub(crate) border: Option<Box<Border<P>>>,
 }
 
 impl<P: Copy> Network<P> {
@@ -119,6 +125,7 @@ impl<P: Copy> Network<P> {
             turn: 0,
             seen: Vec::new(),
             lost: None,
+            border: None,
         }
     }
 
@@ -245,7 +252,12 @@ impl<P: Copy> Network<P> {
             }
             packet.step();
             let hop = self.hops[packet.hop() as usize];
-            if hop >= END {
+            if hop >= FOREIGN {
+                if hop < END {
+                    // The other part has had it since it entered the link.
+                    self.packets.remove(packet.key);
+                    continue;
+                }
                 // Copied straight from its place: to take it out would copy it twice.
                 let payload = *self.packets.get(packet.key);
                 self.packets.remove(packet.key);
@@ -280,11 +292,12 @@ impl<P: Copy> Network<P> {
                     let payload = self.packets.get(packet.key);
                     prefetch(payload, size_of_val(payload));
                 }
+                FOREIGN.. => {}
                 number => self.links[number as usize].prepare_to_enter(),
             }
         }
         let soon = self.soon[place(QUEUE)];
-        if soon.next < END {
+        if soon.next < FOREIGN {
             self.links[soon.next as usize].prepare();
         }
         for n in PREFETCHED {
@@ -293,7 +306,9 @@ impl<P: Copy> Network<P> {
                 continue;
             }
             if let Some(route) = upcoming(n, self.packets.get(soon.packet)) {
-                let link = &self.links[self.hops[self.routes[route.0 as usize] as usize] as usize];
+                // None if the packet is not the one that was meant, and its route begins in another part.
+                let first = self.hops[self.routes[route.0 as usize] as usize];
+                let Some(link) = self.links.get(first as usize) else { continue };
                 if n == PREFETCHED[3] { link.prepare() } else { link.prepare_to_begin() }
             }
         }
@@ -313,9 +328,41 @@ impl<P: Copy> Network<P> {
         }
         if !link.is_plain() {
             self.settle(number);
-        } else if was_empty && accepted {
-            self.schedule.insert(link.last_arrival(), number);
+        } else if accepted {
+            let arrival = link.last_arrival();
+            if was_empty {
+                self.schedule.insert(arrival, number);
+            }
+            if let Some(border) = &mut self.border {
+                let next = self.hops[packet.hop() as usize + 1];
+                if (FOREIGN..END).contains(&next) {
+                    border.leave(
+                        next & !FOREIGN,
+                        number,
+                        arrival,
+                        packet,
+                        *self.packets.get(packet.key),
+                    );
+                }
+            }
         }
+    }
+
+    /// Schedules all links anew.
+    pub(crate) fn reschedule(&mut self) {
+        self.schedule = Schedule::new();
+        if self.links.len() > Self::FEW {
+            self.schedule.become_many();
+        }
+        if self.links.len() > Self::NEAR {
+            self.schedule.look_ahead();
+        }
+        for (number, link) in (0..).zip(&self.links) {
+            if let Some(time) = link.due() {
+                self.schedule.insert(time, number);
+            }
+        }
+        (self.soon, self.turn) = ([Soon::default(); TURNS], 0);
     }
 
     /// After something happened to a managed link: forgets what it dropped, and looks at it again

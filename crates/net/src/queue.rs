@@ -79,8 +79,16 @@ impl Fifo {
         (self.ring, self.head) = (ring.into_boxed_slice(), 0);
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Entry> {
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         (0..self.len).filter_map(|n| self.get(n))
+    }
+
+    /// Shows all packets, to be changed.
+    pub fn each_packet(&mut self, mut see: impl FnMut(&mut Packet)) {
+        for n in 0..self.len {
+            let place = self.place(n);
+            see(&mut self.ring[place].packet);
+        }
     }
 
     /// Appends a packet that enters at `now`, the time of the last [`Fifo::settle`].

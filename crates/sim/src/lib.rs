@@ -46,6 +46,7 @@
 //! | where to look | |
 //! |---|---|
 //! | `sim`, `event` | the loop: packets that arrive, timers that expire |
+//! | `sim::parts`, `partition` | one run on several threads, and into what it is taken apart for that |
 //! | `tcp` | a subflow: sender, receiver, and a file for each mechanism |
 //! | `mptcp` | the connection: sequence, scheduling, reassembly; plain TCP is one of one subflow |
 //! | `udp` | UDP flows |
@@ -63,6 +64,7 @@ mod media;
 mod mptcp;
 mod nada;
 mod packet;
+mod partition;
 mod passive;
 mod ranges;
 mod sim;

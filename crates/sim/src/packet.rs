@@ -46,6 +46,8 @@ pub enum Body {
     Syn {
         /// When it was sent.
         sent: Nanos,
+        /// Of a subflow that joins a connection (MP_JOIN), not of one that opens it.
+        joins: bool,
     },
     /// Second packet of a handshake, to the sender.
     SynAck {

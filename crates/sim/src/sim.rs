@@ -18,6 +18,9 @@ use crate::tcp::NEVER;
 use crate::udp::Udp;
 use crate::wire::Wire;
 use crate::{ConnectionConfig, PathConfig, UdpConfig};
+use parts::{Apart, Places, Plan, place};
+
+mod parts;
 
 /// So many events at one time are an endless loop, and the run is ended. Ten thousand connections
 /// that each send a window of a thousand packets over a link of infinite rate need fewer.
@@ -38,6 +41,17 @@ pub struct Sim {
     recorder: Option<Box<Recorder>>,
     /// Events since time last moved.
     at_once: u32,
+    /// Packets delivered and timers expired.
+    events: u64,
+    /// Threads to run on.
+    threads: usize,
+    /// Of a part: where the flows of the whole are.
+    places: Places,
+    /// Its parts, if it has been taken apart.
+    apart: Option<Box<Apart>>,
+    /// It is not taken apart before, and how much longer if that is in vain once more.
+    alone_until: Nanos,
+    alone_for: Nanos,
 }
 
 /// A datagram of an end point outside of the simulator ([`Sim::send`]) has reached the end of its
@@ -63,6 +77,12 @@ impl Sim {
             timers: Timers::default(),
             recorder: None,
             at_once: 0,
+            events: 0,
+            threads: 1,
+            places: Places::default(),
+            apart: None,
+            alone_until: 0,
+            alone_for: 0,
         }
     }
 
@@ -185,7 +205,71 @@ impl Sim {
     /// If time stands still: 2^24 events happened at one and the same time, which only an endless loop
     /// does, as of a connection over links that take no time at all.
     pub fn run_until(&mut self, t: Nanos) {
-        while self.run_to_datagram(t).is_some() {}
+        self.run_on(t);
+        self.gather();
+    }
+
+    /// The threads that [`Sim::run_until`] may use: 1 at first. The result is the same with any number.
+    pub fn set_threads(&mut self, threads: usize) {
+        self.threads = threads;
+    }
+
+    /// The same as [`Sim::run_until`], but what runs on several threads is left in parts: whoever asks for more than the
+    /// time calls [`Sim::gather`] before. To take it apart and to put it together takes as long as some packets of each
+    /// connection.
+    ///
+    /// # Panics
+    /// As [`Sim::run_until`].
+    pub fn run_on(&mut self, t: Nanos) {
+        while self.now < t {
+            let alone = if self.come_apart() { self.alone_until } else { t };
+            match &self.apart {
+                Some(apart) => {
+                    self.now = apart.run(t, self.threads);
+                    if self.now < t {
+                        // Too little happens at once: for some time it goes on as a whole, then perhaps more does.
+                        self.alone_until = self.now + self.alone_for;
+                        self.alone_for *= 2;
+                        self.gather();
+                    }
+                }
+                None => while self.run_to_datagram(alone.min(t)).is_some() {},
+            }
+        }
+        while self.apart.is_none() && self.run_to_datagram(t).is_some() {}
+    }
+
+    /// How many parts it is in at present: 1 unless [`Sim::run_on`] has taken it apart.
+    pub fn parts(&self) -> usize {
+        self.apart.as_ref().map_or(1, |apart| apart.parts())
+    }
+
+    /// How far its parts, if it is in several, run by themselves before they wait for each other.
+    pub fn lookahead(&self) -> Option<Nanos> {
+        self.apart.as_ref().map(|apart| apart.lookahead())
+    }
+
+    /// Takes the simulation apart if it may run on several threads now. False if it never may.
+    fn come_apart(&mut self) -> bool {
+        if self.threads == 1 || self.recorder.is_some() {
+            return false;
+        }
+        if self.apart.is_none() && self.now >= self.alone_until {
+            let Some(plan) = Plan::new(self, self.threads) else {
+                self.threads = 1;
+                return false;
+            };
+            self.alone_for = self.alone_for.max(plan.trial());
+            self.apart = Some(Box::new(Apart::new(self, plan)));
+        }
+        true
+    }
+
+    /// Puts the parts of [`Sim::run_on`] together.
+    pub fn gather(&mut self) {
+        if let Some(apart) = self.apart.take() {
+            apart.join(self);
+        }
     }
 
     /// The same, but returns at the first datagram of [`Sim::send`] that reaches the end of its route,
@@ -194,14 +278,27 @@ impl Sim {
     /// # Panics
     /// As [`Sim::run_until`].
     pub fn run_to_datagram(&mut self, t: Nanos) -> Option<Datagram> {
+        self.gather();
+        let datagram = self.advance(t);
+        debug_assert!(
+            datagram.is_some() || self.network.is_conserved(),
+            "packets lost or made at {} ns",
+            self.now
+        );
+        datagram
+    }
+
+    fn advance(&mut self, t: Nanos) -> Option<Datagram> {
         loop {
             let before = self.now;
             let timer = self.timers.first();
-            let (connections, armed) = (&self.connections, &self.armed);
+            let (connections, armed, places) =
+                (&self.connections, &self.armed, &self.places.connections);
             let delivery = self.network.advance_prefetching(timer.min(t), |n, packet| {
-                let connection = connections.get(packet.flow as usize)?;
+                let place = place(places, packet.flow);
+                let connection = connections.get(place)?;
                 if n == PREFETCHED[0] {
-                    prefetch(&armed[packet.flow as usize], size_of::<[Nanos; MAX_PATHS]>());
+                    prefetch(&armed[place], size_of::<[Nanos; MAX_PATHS]>());
                 }
                 connection.prefetch(n, packet)
             });
@@ -218,6 +315,7 @@ impl Sim {
             } else {
                 break;
             }
+            self.events += 1;
             assert!(self.now >= before, "an event at {} ns, in the past", self.now);
             self.at_once = if self.now == before { self.at_once + 1 } else { 0 };
             assert!(self.at_once < STUCK, "time stands still at {} ns: {STUCK} events", self.now);
@@ -226,7 +324,6 @@ impl Sim {
             }
         }
         self.now = self.now.max(t);
-        debug_assert!(self.network.is_conserved(), "packets lost or made at {} ns", self.now);
         None
     }
 
@@ -265,7 +362,7 @@ impl Sim {
             if packet.path == OUTSIDE {
                 return Some(Datagram { key: packet.flow, ce: delivery.ce });
             }
-            let udp = &mut self.udp[packet.flow as usize];
+            let udp = &mut self.udp[place(&self.places.udp, packet.flow)];
             let report = udp.on_packet(self.now, delivery.size, delivery.ce, payload);
             self.timers.set(report, Target::Report(packet.flow));
             return None;
@@ -280,7 +377,8 @@ impl Sim {
         let Some((time, target)) = self.timers.pop() else { return };
         match target {
             Target::Subflow(flow, path) => {
-                let armed = &mut self.armed[flow as usize][usize::from(path)];
+                let armed =
+                    &mut self.armed[place(&self.places.connections, flow)][usize::from(path)];
                 if *armed != time {
                     return;
                 }
@@ -305,7 +403,7 @@ impl Sim {
                     network: &mut self.network,
                     recorder: self.recorder.as_deref_mut(),
                 };
-                let udp = &mut self.udp[flow as usize];
+                let udp = &mut self.udp[place(&self.places.udp, flow)];
                 let next = match target {
                     Target::Report(_) => udp.on_feedback(&mut wire),
                     _ => udp.on_source(&mut wire),
@@ -321,7 +419,8 @@ impl Sim {
         flow: u32,
         act: impl FnOnce(&mut Connection, &mut Wire) -> R,
     ) -> R {
-        let connection = &mut self.connections[flow as usize];
+        let place = place(&self.places.connections, flow);
+        let connection = &mut self.connections[place];
         let mut wire = Wire {
             now: self.now,
             flow,
@@ -332,7 +431,7 @@ impl Sim {
             recorder: self.recorder.as_deref_mut(),
         };
         let result = act(connection, &mut wire);
-        let armed = &mut self.armed[flow as usize];
+        let armed = &mut self.armed[place];
         for path in connection.take_touched() {
             let deadline = connection.deadline(path, self.now);
             if deadline < armed[path] {
@@ -355,6 +454,25 @@ impl Sim {
         let in_time = |path: usize| armed[path] <= connection.deadline(path, self.now);
         debug_assert!((0..connection.paths()).all(in_time));
         result
+    }
+
+    /// A connection comes, from another part or the whole.
+    fn adopt(&mut self, flow: u32, connection: Connection) {
+        self.places.connections[flow as usize] = self.connections.len() as u32;
+        self.connections.push(connection);
+        self.armed.push([NEVER; MAX_PATHS]);
+        self.arm(flow);
+    }
+
+    /// Sets the timers of a connection that has none.
+    fn arm(&mut self, flow: u32) {
+        let place = place(&self.places.connections, flow);
+        let connection = &self.connections[place];
+        for path in 0..connection.paths() {
+            let deadline = connection.deadline(path, self.now);
+            self.armed[place][path] = deadline;
+            self.timers.set(deadline, Target::Subflow(flow, path as u8));
+        }
     }
 
     /// The receiving application stops reading, or takes it up again (it reads from the start).

@@ -36,6 +36,11 @@ impl Udp {
         self.generator.first_start()
     }
 
+    /// The routes that it uses: of its packets, and of feedback.
+    pub fn routes(&self) -> impl Iterator<Item = RouteId> {
+        [Some(self.route), self.media.as_ref().map(|media| media.back())].into_iter().flatten()
+    }
+
     /// Counters, and what the sender of media knows.
     pub fn stats(&self) -> UdpStats {
         UdpStats { media: self.media.as_ref().map(|media| media.stats()), ..self.stats }

@@ -158,8 +158,11 @@ impl State {
 
     /// Takes all packets.
     pub fn clear(&mut self) -> Vec<Waiting> {
-        let lines = [&mut self.low.line, &mut self.classic.line];
-        lines.into_iter().flat_map(|line| std::iter::from_fn(|| line.pop())).collect()
+        self.lines_mut().flat_map(|line| std::iter::from_fn(|| line.pop())).collect()
+    }
+
+    pub fn lines_mut(&mut self) -> impl Iterator<Item = &mut Line> {
+        [&mut self.low.line, &mut self.classic.line].into_iter()
     }
 
     /// Makes up for the updates of p' due by `now`; since the last of them no packet has come or gone.

@@ -162,8 +162,11 @@ impl State {
     /// Takes all packets, queue by queue.
     pub fn clear(&mut self) -> Vec<Waiting> {
         (self.packets, self.bytes) = (0, 0);
-        let lines = self.queues.iter_mut().map(|queue| &mut queue.line);
-        lines.flat_map(|line| std::iter::from_fn(|| line.pop())).collect()
+        self.lines_mut().flat_map(|line| std::iter::from_fn(|| line.pop())).collect()
+    }
+
+    pub fn lines_mut(&mut self) -> impl Iterator<Item = &mut Line> {
+        self.queues.iter_mut().map(|queue| &mut queue.line)
     }
 
     /// Takes the packet to be transmitted at `now` (RFC 8290, section 4.2).

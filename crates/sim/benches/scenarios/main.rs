@@ -93,8 +93,9 @@ fn add(sim: &mut Sim, config: LinkConfig) -> LinkId {
 }
 
 /// Runs a case in this process, or as much of it as is asked for.
-fn run(case: &Case, only: Option<Nanos>) -> Outcome {
+fn run(case: &Case, only: Option<Nanos>, threads: usize) -> Outcome {
     let Built { mut sim, connections, mss, until } = (case.build)();
+    sim.set_threads(threads);
     let start = Instant::now();
     sim.run_until(only.unwrap_or(until));
     let wall_s = start.elapsed().as_secs_f64();
@@ -132,14 +133,15 @@ fn run_alone(case: &Case) -> Outcome {
 }
 
 /// The part of the program that [`alone`] starts.
-fn main_alone(name: &str, milliseconds: Option<&String>) {
+fn main_alone(name: &str, milliseconds: Option<&String>, threads: Option<&String>) {
     if let Some(subflows) = name.strip_prefix(connections::IDLE) {
         println!("{}", connections::idle_bytes(subflows.parse().expect("a number")));
         return;
     }
     let case = CASES.iter().find(|case| case.name == name).expect("a case");
     let only = milliseconds.map(|ms| ms.parse::<Nanos>().expect("a number") * MILLISECOND);
-    let Outcome { wall_s, hops, packets, peak, jain } = run(case, only);
+    let Outcome { wall_s, hops, packets, peak, jain } =
+        run(case, only, threads.map_or(1, |threads| threads.parse().expect("a number")));
     println!("{wall_s} {hops} {packets} {peak} {jain}");
 }
 
@@ -183,7 +185,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     if let [mark, name, rest @ ..] = &arguments[..] {
         if mark == ALONE {
-            return main_alone(name, rest.first());
+            return main_alone(name, rest.first(), rest.get(1));
         }
     }
     // Cargo itself passes `--bench`.

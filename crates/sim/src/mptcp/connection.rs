@@ -44,7 +44,7 @@ pub(crate) struct Connection {
     /// Path and generation of the subflow that opened it, or tries to.
     pub(super) first: (u8, u8),
     /// The subflows with something to acknowledge once all has been read, as bits.
-    pushed: u8,
+    pub(super) pushed: u8,
     /// There is a delay-based detector.
     detects: bool,
     /// Generation of each slot, a byte each.
@@ -73,12 +73,14 @@ pub(crate) struct Connection {
     pub(super) windows: u64,
     /// Bytes that the send buffer grows to, at most.
     pub(super) buffer_max: u64,
-    data: Reassembly,
-    completed: Option<Nanos>,
+    pub(super) data: Reassembly,
+    pub(super) completed: Option<Nanos>,
+    /// Its law may close paths.
+    pub(super) closes: bool,
     acknowledged: Option<Nanos>,
     first_loss: Option<Nanos>,
     slow_start_end: Option<SlowStartEnd>,
-    source: Source,
+    pub(super) source: Source,
     pub(super) controller: Controller,
     /// The detector, if it is delay-based, and passive ones at the receiver.
     pub(super) receiver_detector: Option<ReceiverDetector>,
@@ -151,6 +153,7 @@ impl Connection {
             established: None,
             fully_established: false,
             completed: None,
+            closes: Connection::may_close(config),
             acknowledged: None,
             first_loss: None,
             slow_start_end: None,
@@ -189,6 +192,11 @@ impl Connection {
         self.tcp
     }
 
+    /// The routes of each path, there and back.
+    pub fn routes(&self) -> impl Iterator<Item = (RouteId, RouteId)> {
+        self.subflows.iter().map(|subflow| (subflow.sender.route(), subflow.reverse))
+    }
+
     pub fn paths(&self) -> usize {
         self.subflows.len()
     }
@@ -208,7 +216,7 @@ impl Connection {
         match &packet.body {
             Body::Data(segment) => self.on_segment(path, segment, ce, wire),
             Body::Ack(ack) => self.on_ack(path, ack, wire),
-            Body::Syn { sent } if self.is_download() => {
+            Body::Syn { sent, .. } if self.is_download() => {
                 self.pass_middlebox(path, wire);
                 let edge = self.data.advertise();
                 self.subflows[path].sender.answer_syn(*sent, edge, wire);
@@ -228,7 +236,11 @@ impl Connection {
                     self.on_established(path, wire);
                 }
             }
-            Body::Syn { sent } => {
+            Body::Syn { sent, joins } => {
+                if !joins {
+                    (self.first, wire.first) =
+                        ((packet.path, packet.generation), (packet.path, packet.generation));
+                }
                 self.subflows[path].receiver.delack.on_syn(wire.now);
                 self.pass_middlebox(path, wire);
                 let body = Body::SynAck { echo: *sent, edge: self.data.advertise() };
@@ -246,7 +258,7 @@ impl Connection {
             Body::Third => {
                 self.subflows[path].receiver.delack.on_third(wire.now);
                 // RFC 8684, section 3.2: only a join's is answered.
-                if self.subflows[path].sender.joins() {
+                if self.first != (packet.path, packet.generation) {
                     let (data_ack, edge) = (self.data.next(), self.data.advertise());
                     let body = Body::Fourth { data_ack, edge };
                     wire.send(self.subflows[path].reverse, path, body);

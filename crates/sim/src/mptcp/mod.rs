@@ -11,6 +11,7 @@
 //! - Handshakes are tried for ever, subflows never time out, and there is no DATA_FIN.
 
 pub(crate) mod connection;
+mod ends;
 mod head_of_line;
 mod paths;
 pub(crate) mod reassembly;

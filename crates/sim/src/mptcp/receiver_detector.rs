@@ -84,10 +84,15 @@ impl ReceiverDetector {
         }
     }
 
+    /// Whether a detector looks at what arrives at the receiver.
+    pub fn is_at_receiver(&self) -> bool {
+        self.receiver.is_some() || !self.passive.is_empty()
+    }
+
     /// A segment arrived.
     pub fn on_segment(&mut self, path: usize, segment: &Segment, now: Nanos) {
         let Segment { seq, len, sent, .. } = *segment;
-        if len == 0 || (self.receiver.is_none() && self.passive.is_empty()) {
+        if len == 0 || !self.is_at_receiver() {
             return;
         }
         let arrivals = &mut self.paths[path];

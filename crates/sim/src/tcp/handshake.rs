@@ -45,7 +45,7 @@ impl Sender {
 
     pub(super) fn send_handshake(&mut self, wire: &mut Wire) {
         let (route, body) = match self.handshake {
-            Handshake::SynSent => (self.syn_route, Body::Syn { sent: wire.now }),
+            Handshake::SynSent => (self.syn_route, Body::Syn { sent: wire.now, joins: self.joins }),
             _ => (self.forward, Body::Third),
         };
         wire.send(route, self.path, body);

@@ -50,7 +50,7 @@ fn any_feature() -> impl Strategy<Value = (Option<Policer>, Option<Reorder>, Opt
     )
 }
 
-fn any_link() -> impl Strategy<Value = LinkConfig> {
+pub fn any_link() -> impl Strategy<Value = LinkConfig> {
     let trace = Arc::new(Trace::parse(b"0\n3\n3\n4\n9\n", "test").unwrap());
     let rate = prop_oneof![
         1 => Just(Rate::Infinite),
@@ -111,13 +111,13 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
 /// Links, and how routes are found: any sequence of links, which may cross one twice, or a random
 /// shortest path through a fat tree of 16 hosts.
 #[derive(Clone, Debug)]
-enum Topology {
+pub enum Topology {
     Any(Vec<LinkConfig>),
     FatTree(Box<LinkConfig>),
 }
 
 impl Topology {
-    fn build(&self, sim: &mut Sim) {
+    pub fn build(&self, sim: &mut Sim) {
         match self {
             Topology::Any(links) => links.iter().for_each(|link| _ = add(sim, link.clone())),
             Topology::FatTree(link) => {
@@ -127,7 +127,7 @@ impl Topology {
     }
 
     /// A way there and one back.
-    fn path(&self, sim: &mut Sim, [there, back]: &[Vec<Index>; 2]) -> PathConfig {
+    pub fn path(&self, sim: &mut Sim, [there, back]: &[Vec<Index>; 2]) -> PathConfig {
         let [forward, reverse] = match self {
             Topology::Any(links) => [there, back].map(|way| {
                 way.iter().map(|i| LinkId(i.index(links.len()) as u32)).collect::<Vec<_>>()
@@ -136,7 +136,7 @@ impl Topology {
                 let tree = FatTree::new(4).unwrap();
                 let from = there[0].index(16) as u32;
                 let to = (from + 1 + back[0].index(15) as u32) % 16;
-                let index = there[0].index(tree.paths(from, to) as usize) as u32;
+                let index = there[there.len() - 1].index(tree.paths(from, to) as usize) as u32;
                 [(from, to), (to, from)].map(|(from, to)| {
                     tree.path(from, to, index).into_iter().map(LinkId).collect::<Vec<_>>()
                 })
@@ -186,8 +186,8 @@ fn any_tcp() -> impl Strategy<Value = TcpConfig> {
 }
 
 #[derive(Clone, Debug)]
-struct Connect {
-    ways: Vec<[Vec<Index>; 2]>,
+pub struct Connect {
+    pub ways: Vec<[Vec<Index>; 2]>,
     law: &'static str,
     scheduler: Scheduler,
     source: Source,
@@ -197,14 +197,23 @@ struct Connect {
     buffer: u64,
 }
 
-fn any_way() -> impl Strategy<Value = [Vec<Index>; 2]> {
+pub fn any_way() -> impl Strategy<Value = [Vec<Index>; 2]> {
     prop::array::uniform2(prop::collection::vec(any::<Index>(), 1..4))
 }
 
-fn any_connection() -> impl Strategy<Value = Connect> {
+pub fn any_connection() -> impl Strategy<Value = Connect> {
     (
         prop::collection::vec(any_way(), 1..5),
-        select(vec!["reno", "cubic", "lia", "olia", "balia", "reno+hystart++"]),
+        select(vec![
+            "reno",
+            "cubic",
+            "lia",
+            "olia",
+            "balia",
+            "reno+hystart++",
+            "greno+xcorr",
+            "bbr",
+        ]),
         select(common::SCHEDULERS.to_vec()),
         any_source(),
         any_tcp(),
@@ -223,9 +232,49 @@ fn any_connection() -> impl Strategy<Value = Connect> {
         })
 }
 
+/// Adds the connections, and UDP flows on these ways. Returns the connections, and all flows.
+pub fn connect(
+    sim: &mut Sim,
+    topology: &Topology,
+    connections: &[Connect],
+    udp: &[[Vec<Index>; 2]],
+) -> (Vec<ConnId>, Vec<FlowId>) {
+    let mut ids = vec![];
+    for connect in connections {
+        let paths = connect.ways.iter().map(|ways| topology.path(sim, ways)).collect();
+        // FACK with the laws of its time.
+        let switches: &[&str] = match connect.tcp.loss_detection {
+            LossDetection::Rack => &[],
+            LossDetection::Fack => &["window.slow_start_at_ssthresh", "window.count_acks"],
+        };
+        let config = ConnectionConfig {
+            params: on(switches),
+            control: control(connect.law),
+            scheduler: connect.scheduler,
+            tcp: connect.tcp,
+            source: connect.source,
+            active: vec![(connect.start, connect.stop)],
+            send_buffer: connect.buffer,
+            recv_buffer: connect.buffer,
+            ..greedy(paths)
+        };
+        ids.push(sim.add_connection(config));
+    }
+    let mut flows: Vec<FlowId> = ids.iter().copied().map(FlowId::Connection).collect();
+    for way in udp {
+        let route = topology.path(sim, way).forward;
+        let source =
+            Source::Rate { mean_pps: 1500.0, size: SizeDist::Uniform { min: 40, max: 1500 } };
+        let config =
+            UdpConfig { name: "udp".into(), route, back: None, source, active: vec![(0, S)] };
+        flows.push(FlowId::Udp(sim.add_udp(config)));
+    }
+    (ids, flows)
+}
+
 /// What happens between two steps.
 #[derive(Clone, Debug)]
-enum Happens {
+pub enum Happens {
     Nothing,
     Rate(Index, u64),
     Delay(Index, Nanos),
@@ -235,7 +284,7 @@ enum Happens {
     PathComes(Index, [Vec<Index>; 2]),
 }
 
-fn anything() -> impl Strategy<Value = Happens> {
+pub fn anything() -> impl Strategy<Value = Happens> {
     let link = any::<Index>;
     prop_oneof![
         30 => Just(Happens::Nothing),
@@ -326,12 +375,12 @@ impl Ledger {
     }
 }
 
-fn happen(
+pub fn happen(
     sim: &mut Sim,
     topology: &Topology,
     ids: &[ConnId],
     links: &[LinkId],
-    ledger: &mut Ledger,
+    fastest: &mut HashMap<LinkId, u64>,
     event: Happens,
 ) {
     match event {
@@ -340,13 +389,13 @@ fn happen(
             let link = *link.get(links);
             // A queue that waits at an infinite rate, or Wi-Fi at none, is refused.
             if sim.set_link_rate(link, Rate::Constant(bits)).is_ok() {
-                ledger.fastest.entry(link).and_modify(|most| *most = bits.max(*most));
+                fastest.entry(link).and_modify(|most| *most = bits.max(*most));
             }
         }
         Happens::Delay(link, delay) => {
             let link = *link.get(links);
             sim.set_link_delay(link, delay).expect("a delay in range");
-            ledger.fastest.remove(&link);
+            fastest.remove(&link);
         }
         Happens::Hold(link, time) => sim.hold_link(*link.get(links), time),
         Happens::Up(link, up) => sim.set_link_up(*link.get(links), up),
@@ -392,35 +441,7 @@ proptest! {
     ) {
         let mut sim = Sim::new(seed);
         topology.build(&mut sim);
-        let mut flows = vec![];
-        let mut ids = vec![];
-        for connect in &connections {
-            let paths = connect.ways.iter().map(|ways| topology.path(&mut sim, ways)).collect();
-            // FACK with the laws of its time.
-            let switches: &[&str] = match connect.tcp.loss_detection {
-                LossDetection::Rack => &[],
-                LossDetection::Fack => &["window.slow_start_at_ssthresh", "window.count_acks"],
-            };
-            let config = ConnectionConfig {
-                params: on(switches),
-                control: control(connect.law),
-                scheduler: connect.scheduler,
-                tcp: connect.tcp,
-                source: connect.source,
-                active: vec![(connect.start, connect.stop)],
-                send_buffer: connect.buffer,
-                recv_buffer: connect.buffer,
-                ..greedy(paths)
-            };
-            ids.push(sim.add_connection(config));
-            flows.push(FlowId::Connection(*ids.last().unwrap()));
-        }
-        for way in &udp {
-            let route = topology.path(&mut sim, way).forward;
-            let source = Source::Rate { mean_pps: 1500.0, size: SizeDist::Uniform { min: 40, max: 1500 } };
-            let config = UdpConfig { name: "udp".into(), route, back: None, source, active: vec![(0, S)] };
-            flows.push(FlowId::Udp(sim.add_udp(config)));
-        }
+        let (ids, flows) = connect(&mut sim, &topology, &connections, &udp);
         let links: Vec<LinkId> = sim.network().links().collect();
         let ends = flows.iter().flat_map(|&flow| [Point::Sender(flow), Point::Receiver(flow)]);
         ends.chain(links.iter().copied().map(Point::Link)).for_each(|point| sim.capture(point));
@@ -436,7 +457,7 @@ proptest! {
         let stats = |sim: &Sim| ids.iter().map(|&id| sim.connection(id)).collect::<Vec<_>>();
         let mut before = stats(&sim);
         for (step, event) in steps {
-            happen(&mut sim, &topology, &ids, &links, &mut ledger, event);
+            happen(&mut sim, &topology, &ids, &links, &mut ledger.fastest, event);
             let now = sim.now() + step;
             sim.run_until(now);
             assert_eq!(sim.now(), now);

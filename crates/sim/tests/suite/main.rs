@@ -14,6 +14,7 @@ mod media;
 mod mptcp;
 mod multipath;
 mod outside;
+mod parts;
 mod recovery;
 mod reinject;
 mod runs;

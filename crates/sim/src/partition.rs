@@ -1,0 +1,246 @@
+//! Which links and end points of a simulation go into which part, so that parts can run side by side.
+//!
+//! Only a plain link with a delay may lead from one part to another: its delay is how far ahead the other part knows
+//! what will arrive. So what stands before any other link stays together with what is behind it, as do an end point
+//! and the links that it sends on and hears from. Of what is left, links of a short delay are kept within parts where
+//! that leaves enough parts, as the shortest delay between two parts is how long they run before they wait for each
+//! other. What many packets pass between stays together then: communities by modularity, found by moving one at a
+//! time (Blondel et al., "Fast unfolding of communities in large networks", 2008), none heavier than its share.
+
+use narrows_net::{LinkId, Nanos, Network};
+
+use crate::Packet;
+
+/// Parts for each thread at most. What crosses from one part to another costs several times what stays in one, so there
+/// are no more than it takes to give each thread its share.
+const PARTS_PER_THREAD: usize = 4;
+/// Less than this would not be worth it: work of all over that of the largest part.
+const LEAST_GAIN: f64 = 1.25;
+/// How much more belongs together what is near the ends of a route than the two sides of its middle.
+const NEAR: u64 = 16;
+/// Delays that are tried as the shortest between parts.
+const DELAYS: usize = 16;
+
+/// Parts of a simulation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Partition {
+    /// The part of each link.
+    pub links: Vec<u32>,
+    /// How many there are.
+    pub parts: u32,
+    /// A packet that leaves a part arrives in another so long after it has entered its link, at least.
+    pub lookahead: Nanos,
+}
+
+/// Sets of links that become one: each link points to another of its set, or is its representative.
+#[derive(Clone)]
+struct Sets(Vec<u32>);
+
+impl Sets {
+    fn of(&mut self, link: u32) -> u32 {
+        let above = self.0[link as usize];
+        if above == link {
+            return link;
+        }
+        let top = self.of(above);
+        self.0[link as usize] = top;
+        top
+    }
+
+    fn unite(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.of(a), self.of(b));
+        self.0[a.max(b) as usize] = a.min(b);
+    }
+}
+
+impl Partition {
+    /// Parts of a network for so many threads, if there are any that are worth it. Each of `together` has links that
+    /// one end point sends on or hears from.
+    pub fn new(
+        network: &Network<Packet>,
+        together: &[Vec<LinkId>],
+        threads: usize,
+    ) -> Option<Partition> {
+        let links = network.links().count();
+        let mut sets = Sets((0..links as u32).collect());
+        // What passes: by each link, and from one to the next.
+        let mut weight = vec![0_u64; links];
+        let mut steps: Vec<(Nanos, u32, u32, u64)> = Vec::new();
+        for route in network.routes() {
+            let hops: Vec<LinkId> = network.route(route).collect();
+            hops.iter().for_each(|hop| weight[hop.0 as usize] += 1);
+            for (n, pair) in hops.windows(2).enumerate() {
+                let near = if n == (hops.len() - 2) / 2 { 1 } else { NEAR };
+                match network.lookahead(pair[0]) {
+                    Some(delay) => steps.push((delay, pair[0].0, pair[1].0, near)),
+                    None => sets.unite(pair[0].0, pair[1].0),
+                }
+            }
+        }
+        for group in together {
+            group.windows(2).for_each(|pair| sets.unite(pair[0].0, pair[1].0));
+        }
+        let sets = longest_delay(sets, &mut steps, &weight, threads)?;
+        Some(gather(sets, &steps, &weight, threads))
+    }
+}
+
+/// The sets once what is less than some delay apart is together: the longest that costs little of what side by side gains.
+fn longest_delay(
+    mut sets: Sets,
+    steps: &mut Vec<(Nanos, u32, u32, u64)>,
+    weight: &[u64],
+    threads: usize,
+) -> Option<Sets> {
+    steps.retain(|&(_, from, to, _)| sets.of(from) != sets.of(to));
+    steps.sort_unstable();
+    let mut delays: Vec<Nanos> = steps.iter().map(|&(delay, ..)| delay).collect();
+    delays.dedup();
+    let total: u64 = weight.iter().sum();
+    let mut tried: Vec<(f64, Sets)> = Vec::new();
+    for delay in delays.iter().step_by(delays.len().div_ceil(DELAYS).max(1)) {
+        for &(_, from, to, _) in steps.iter().take_while(|(shorter, ..)| shorter < delay) {
+            sets.unite(from, to);
+        }
+        let mut sums = vec![0_u64; weight.len()];
+        (0..).zip(weight).for_each(|(link, weight)| sums[sets.of(link) as usize] += weight);
+        let heaviest = sums.into_iter().max().unwrap_or(0);
+        tried.push(((total as f64 / heaviest.max(1) as f64).min(threads as f64), sets.clone()));
+    }
+    let best = tried.iter().map(|&(gain, _)| gain).fold(0.0, f64::max);
+    let good = |&(gain, _): &(f64, Sets)| gain >= LEAST_GAIN && gain >= 0.8 * best;
+    tried.into_iter().rev().find(good).map(|(_, sets)| sets)
+}
+
+/// What belongs together, as a graph: how much passes between two of its nodes, and the weight of each.
+struct Graph {
+    between: Vec<Vec<(u32, u64)>>,
+    weight: Vec<u64>,
+}
+
+impl Graph {
+    /// The nodes `of` that those of `weight` belong to, with what passes between these.
+    fn new(of: &[u32], weight: &[u64], passing: impl Iterator<Item = (u32, u32, u64)>) -> Graph {
+        let nodes = of.iter().max().map_or(0, |&last| last as usize + 1);
+        let mut graph = Graph { between: vec![Vec::new(); nodes], weight: vec![0; nodes] };
+        for (&node, weight) in of.iter().zip(weight) {
+            graph.weight[node as usize] += weight;
+        }
+        for (from, to, count) in passing {
+            let (from, to) = (of[from as usize], of[to as usize]);
+            if from != to {
+                graph.between[from as usize].push((to, count));
+                graph.between[to as usize].push((from, count));
+            }
+        }
+        for list in &mut graph.between {
+            list.sort_unstable();
+            list.dedup_by(|(next, count), (node, sum)| {
+                let same = next == node;
+                *sum += if same { *count } else { 0 };
+                same
+            });
+        }
+        graph
+    }
+
+    /// A community for each node, by number from 0; none heavier than `most`, unless one node is.
+    fn communities(&self, most: u64) -> Vec<u32> {
+        let degree: Vec<u64> =
+            self.between.iter().map(|list| list.iter().map(|&(_, count)| count).sum()).collect();
+        let all: u64 = degree.iter().sum::<u64>().max(1);
+        let mut of: Vec<u32> = (0..degree.len() as u32).collect();
+        let (mut degrees, mut weights) = (degree.clone(), self.weight.clone());
+        let mut shared = vec![0_u64; degree.len()];
+        for _ in 0..ROUNDS {
+            let mut moved = false;
+            for (node, list) in self.between.iter().enumerate() {
+                let now = of[node] as usize;
+                degrees[now] -= degree[node];
+                weights[now] -= self.weight[node];
+                list.iter()
+                    .for_each(|&(other, count)| shared[of[other as usize] as usize] += count);
+                // What modularity gains, times all.
+                let gain = |to: usize| {
+                    i128::from(shared[to]) * i128::from(all)
+                        - i128::from(degree[node]) * i128::from(degrees[to])
+                };
+                let mut best = (gain(now), now);
+                for &(other, _) in list {
+                    let to = of[other as usize] as usize;
+                    if gain(to) > best.0 && weights[to] + self.weight[node] <= most {
+                        best = (gain(to), to);
+                    }
+                }
+                list.iter().for_each(|&(other, _)| shared[of[other as usize] as usize] = 0);
+                moved |= best.1 != now;
+                of[node] = best.1 as u32;
+                degrees[best.1] += degree[node];
+                weights[best.1] += self.weight[node];
+            }
+            if !moved {
+                break;
+            }
+        }
+        number(&of)
+    }
+}
+
+/// Rounds in which each node may move to another community.
+const ROUNDS: usize = 20;
+
+/// Numbers from 0, in the order in which they come.
+fn number(of: &[u32]) -> Vec<u32> {
+    let mut numbers = vec![u32::MAX; of.len()];
+    let mut next = 0;
+    of.iter()
+        .map(|&one| {
+            let number = &mut numbers[one as usize];
+            if *number == u32::MAX {
+                *number = next;
+                next += 1;
+            }
+            *number
+        })
+        .collect()
+}
+
+/// Parts of the sets, for so many threads.
+fn gather(
+    mut sets: Sets,
+    steps: &[(Nanos, u32, u32, u64)],
+    weight: &[u64],
+    threads: usize,
+) -> Partition {
+    let links: Vec<u32> = (0..weight.len() as u32).map(|link| sets.of(link)).collect();
+    let mut links = number(&links);
+    let total: u64 = weight.iter().sum();
+    let most = total / threads as u64 * 9 / 8 + 1;
+    loop {
+        let passing = steps.iter().map(|&(_, from, to, near)| (from, to, near));
+        let graph = Graph::new(&links, weight, passing);
+        let of = graph.communities(most);
+        if of.iter().max().map_or(0, |&last| last as usize + 1) == graph.weight.len() {
+            break;
+        }
+        links.iter_mut().for_each(|link| *link = of[*link as usize]);
+    }
+    // The heaviest first, each into the lightest part.
+    let mut weights = vec![0_u64; links.iter().max().map_or(0, |&last| last as usize + 1)];
+    links.iter().zip(weight).for_each(|(&node, weight)| weights[node as usize] += weight);
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_by_key(|&node| (std::cmp::Reverse(weights[node]), node));
+    let mut sums = vec![0_u64; (PARTS_PER_THREAD * threads).min(weights.len())];
+    let mut of = vec![0_u32; weights.len()];
+    for node in order {
+        let lightest = (0..sums.len()).min_by_key(|&part| sums[part]).unwrap_or(0);
+        sums[lightest] += weights[node];
+        of[node] = lightest as u32;
+    }
+    links.iter_mut().for_each(|link| *link = of[*link as usize]);
+    let apart =
+        |&&(_, from, to, _): &&(Nanos, u32, u32, u64)| links[from as usize] != links[to as usize];
+    let lookahead =
+        steps.iter().filter(apart).map(|&(delay, ..)| delay).min().unwrap_or(Nanos::MAX);
+    Partition { parts: sums.len() as u32, links, lookahead }
+}
