@@ -3,9 +3,10 @@
 use std::fmt::Write as _;
 
 use indicatif::{ProgressBar, ProgressStyle};
+use narrows_lab::units::show_time;
 use narrows_lab::{
-    App, Asked, CaptureRequest, Job, Output, Provenance, Run, Scenario, Setup, Summary, describe,
-    detection, json, load, page, run as run_on, series, sha256, summary_table,
+    App, Asked, CaptureRequest, HostId, Job, Output, Provenance, Run, Scenario, Setup, Summary,
+    describe, detection, json, load, page, parts, run as run_on, series, sha256, summary_table,
 };
 
 #[cfg(feature = "parquet")]
@@ -42,10 +43,27 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     let stop = stop::on_signal()?;
     let series = args.live || args.out.is_some() || args.report.is_some() || args.plots.is_some();
     let seed = args.seed;
-    let mut job = Job { control, seed, series, app: app.as_ref(), ..Job::new(&scenario, &stop) };
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = args.threads.map_or_else(cores, usize::from);
+    let app = app.as_ref();
+    let mut job = Job { control, seed, series, app, threads, ..Job::new(&scenario, &stop) };
     host.check(&job)?;
     if args.dry_run {
-        return print(&describe(&scenario, host, control));
+        let mut text = describe(&scenario, host, control);
+        if host.id() == HostId::SIM {
+            let parts = match parts(&job)? {
+                Some((parts, ahead)) => {
+                    let ahead = show_time(ahead);
+                    format!(
+                        "in {parts} parts on {} threads, which wait for each other every {ahead}",
+                        threads.min(parts)
+                    )
+                }
+                None => "on one thread".into(),
+            };
+            let _ = writeln!(text, "{parts}");
+        }
+        return print(&text);
     }
     warn(&scenario);
     Size::of([&scenario], &[host], 1, 1).check(args.force)?;

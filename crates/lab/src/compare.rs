@@ -1,7 +1,7 @@
 //! Many runs: every scenario under every congestion control on every host with every seed.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use indexmap::IndexMap;
 use rayon::prelude::*;
@@ -119,12 +119,13 @@ pub fn compare(
     }
     let variants = plan.variants()?;
     let host = |id: HostId| *hosts.iter().find(|host| host.id() == id).expect("one of the plan's");
-    each(plan, &|id| host(id).real_time(), journal, done, &|task| {
+    each(plan, &|id| host(id).real_time(), journal, done, &|task, threads| {
         let (scenario, setup) = &variants[&(task.case, task.control, task.signal)];
         let job = Job {
             control: Some(task.control),
             seed: task.seed,
             series: plan.series.keeps(task.seed, plan.seeds),
+            threads,
             ..Job::new(scenario, stop)
         };
         let mut run = hosts::run(host(task.host), job)?;
@@ -133,22 +134,22 @@ pub fn compare(
     })
 }
 
-/// Does every run of the plan that is not kept by `run`: the simulator's on all cores, then those
-/// in real time, from which they would take the cores.
+/// Does every run of the plan that is not kept by `run`, on so many threads: the simulator's on all cores, a run on
+/// each while there are enough, then those in real time, from which they would take the cores.
 fn each(
     plan: Plan,
     real_time: &(dyn Fn(HostId) -> bool + Sync),
     journal: Option<&Journal>,
     done: &(dyn Fn(&Finished) + Sync),
-    run: &(dyn Fn(Task) -> Result<Run, Error> + Sync),
+    run: &(dyn Fn(Task, usize) -> Result<Run, Error> + Sync),
 ) -> Result<Vec<Finished>, Error> {
     let earlier = journal.map_or(&[][..], Journal::earlier).iter();
     let earlier: HashMap<Task, &Finished> = earlier.map(|run| (run.task(), run)).collect();
-    let one = |&task: &Task| {
+    let one = |task: Task, threads: usize| {
         let finished = match earlier.get(&task) {
             Some(&finished) => finished.clone(),
             None => {
-                let Run { summary, series, decisions, .. } = run(task)?;
+                let Run { summary, series, decisions, .. } = run(task, threads)?;
                 let Task { case, control, signal, .. } = task;
                 let finished = Finished { case, control, signal, summary, series, decisions };
                 journal.map_or(Ok(()), |journal| journal.keep(&finished))?;
@@ -168,8 +169,15 @@ fn each(
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
         let pool = pool.map_err(|error| Error::input("--jobs", error))?;
         // One task at a time: they are long, and all threads should end together.
+        let unfinished = AtomicUsize::new(tasks.len());
+        let with_its_share = |&task: &Task| {
+            let threads = pool.current_num_threads() / unfinished.load(Ordering::Relaxed);
+            let finished = one(task, threads.max(1));
+            unfinished.fetch_sub(1, Ordering::Relaxed);
+            finished
+        };
         let runs: Result<Vec<Finished>, Error> =
-            pool.install(|| tasks.par_iter().with_max_len(1).map(one).collect());
+            pool.install(|| tasks.par_iter().with_max_len(1).map(with_its_share).collect());
         finished.extend(tasks.into_iter().zip(runs?));
     }
     Ok(all.iter().filter_map(|task| finished.remove(task)).collect())

@@ -50,7 +50,7 @@ pub use describe::describe;
 pub use error::Error;
 pub use estimate::{Estimate, HOPS_PER_SECOND};
 pub use host_id::HostId;
-pub use hosts::{App, Host, Job, Join, Live, Seen, host, join, run};
+pub use hosts::{App, Host, Job, Join, Live, Seen, host, join, parts, run};
 pub use journal::Journal;
 pub use lock::Lock;
 pub use metrics::{

@@ -21,6 +21,8 @@ use crate::{ConnectionConfig, PathConfig, UdpConfig};
 use parts::{Apart, Places, Plan, place};
 
 mod parts;
+mod sync;
+mod windows;
 
 /// So many events at one time are an endless loop, and the run is ended. Ten thousand connections
 /// that each send a window of a thousand packets over a link of infinite rate need fewer.
@@ -91,6 +93,7 @@ impl Sim {
     /// # Errors
     /// As [`Network::add_link`].
     pub fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError> {
+        self.gather();
         self.network.add_link(config)
     }
 
@@ -99,6 +102,7 @@ impl Sim {
     /// # Errors
     /// As [`Network::add_route`].
     pub fn add_route(&mut self, links: &[LinkId]) -> Result<RouteId, ConfigError> {
+        self.gather();
         self.network.add_route(links)
     }
 
@@ -109,6 +113,7 @@ impl Sim {
     /// manager that makes several of one; if the MTU of a route has no room for headers; if an
     /// interval starts in the past.
     pub fn add_connection(&mut self, config: ConnectionConfig) -> ConnId {
+        self.gather();
         let (most, copies) = match config.path_manager {
             _ if !config.multipath => (1, 1),
             PathManager::Fullmesh => (MAX_PATHS, 1),
@@ -150,6 +155,7 @@ impl Sim {
     /// path waits for a new one; plain TCP, also after a fallback, has come to its end. False if
     /// there is no such path.
     pub fn remove_path(&mut self, connection: ConnId, path: usize) -> bool {
+        self.gather();
         self.with_connection(connection.0, |c, wire| c.remove_path(path, wire))
     }
 
@@ -159,6 +165,7 @@ impl Sim {
     /// # Panics
     /// If the connection has no such path.
     pub fn set_backup(&mut self, connection: ConnId, path: usize, backup: bool) {
+        self.gather();
         self.with_connection(connection.0, |c, wire| c.set_backup(path, backup, wire));
     }
 
@@ -169,6 +176,7 @@ impl Sim {
     /// # Panics
     /// If the MTU of the route has no room for headers.
     pub fn add_path(&mut self, connection: ConnId, path: &PathConfig) -> Option<usize> {
+        self.gather();
         let setup = self.path_setup(path, true);
         self.with_connection(connection.0, |c, wire| c.add_path(&setup, wire))
     }
@@ -179,6 +187,7 @@ impl Sim {
     /// If its source has no rate (greedy, file) or wants feedback that has no route; if an interval starts
     /// in the past.
     pub fn add_udp(&mut self, config: UdpConfig) -> UdpId {
+        self.gather();
         let paced = match config.source {
             Source::Rate { .. } | Source::OnOff { .. } => true,
             Source::Nada { .. } => config.back.is_some(),
@@ -214,8 +223,8 @@ impl Sim {
         self.threads = threads;
     }
 
-    /// The same as [`Sim::run_until`], but what runs on several threads is left in parts: whoever asks for more than the
-    /// time calls [`Sim::gather`] before. To take it apart and to put it together takes as long as some packets of each
+    /// The same as [`Sim::run_until`], but what runs on several threads is left in parts: whoever asks what
+    /// became of it calls [`Sim::gather`] before; what changes it does so by itself. To take it apart and to put it together takes as long as some packets of each
     /// connection.
     ///
     /// # Panics
@@ -247,6 +256,13 @@ impl Sim {
     /// How far its parts, if it is in several, run by themselves before they wait for each other.
     pub fn lookahead(&self) -> Option<Nanos> {
         self.apart.as_ref().map(|apart| apart.lookahead())
+    }
+
+    /// The parts that it would be taken apart into for so many threads, and [`Sim::lookahead`] then; none if that would
+    /// not be worth it.
+    pub fn would_part(&self, threads: usize) -> Option<(usize, Nanos)> {
+        let plan = if threads > 1 { Plan::new(self, threads) } else { None };
+        plan.map(|plan| (plan.parts(), plan.lookahead()))
     }
 
     /// Takes the simulation apart if it may run on several threads now. False if it never may.
@@ -335,6 +351,7 @@ impl Sim {
 
     /// An end point outside of the simulator sends a datagram now, which it calls `key`.
     pub fn send(&mut self, route: RouteId, header: Header, key: u32) {
+        self.gather();
         let body = Body::Udp { size: header.size, payload: Payload::Plain };
         let packet = Packet { flow: key, path: OUTSIDE, generation: 0, id: 0, body };
         self.network.enqueue(self.now, route, header, packet);
@@ -342,6 +359,7 @@ impl Sim {
 
     /// From now on datagrams of [`Sim::send`] that are dropped are kept for [`Sim::drain_lost`].
     pub fn keep_lost(&mut self) {
+        self.gather();
         self.network.keep_lost();
     }
 
@@ -477,12 +495,14 @@ impl Sim {
 
     /// The receiving application stops reading, or takes it up again (it reads from the start).
     pub fn set_reading(&mut self, connection: ConnId, reading: bool) {
+        self.gather();
         self.with_connection(connection.0, |c, wire| c.set_reading(reading, wire));
     }
 
     /// From now on packets that pass `point` are kept for [`Sim::drain_captured`]. For full headers
     /// call it before time begins.
     pub fn capture(&mut self, point: Point) {
+        self.gather();
         if let Point::Link(link) = point {
             self.network.watch(link);
         }
@@ -541,6 +561,7 @@ impl Sim {
     /// # Errors
     /// If the link could not be built with it.
     pub fn set_link_rate(&mut self, link: LinkId, rate: Rate) -> Result<(), ConfigError> {
+        self.gather();
         self.network.set_rate(self.now, link, rate)
     }
 
@@ -549,21 +570,25 @@ impl Sim {
     /// # Errors
     /// If the link could not be built with it.
     pub fn set_link_delay(&mut self, link: LinkId, delay: Nanos) -> Result<(), ConfigError> {
+        self.gather();
         self.network.set_delay(self.now, link, delay)
     }
 
     /// A link goes down or up at this moment, see [`Network::set_up`].
     pub fn set_link_up(&mut self, link: LinkId, up: bool) {
+        self.gather();
         self.network.set_up(self.now, link, up);
     }
 
     /// A link holds its packets for this time, see [`Network::hold`].
     pub fn hold_link(&mut self, link: LinkId, time: Nanos) {
+        self.gather();
         self.network.hold(self.now, link, self.now + time);
     }
 
     /// Sets the counters of all links to 0, as at the end of a warm-up.
     pub fn reset_link_counters(&mut self) {
+        self.gather();
         self.network.reset_counters();
     }
 

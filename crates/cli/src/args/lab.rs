@@ -88,6 +88,9 @@ pub struct RunArgs {
     pub seed: u64,
     #[command(flatten)]
     pub edit: EditArgs,
+    /// Threads of the simulator at most, with the same result: a large network is run in parts, one bottleneck on one thread [default: one per core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
     /// Run even if the estimate exceeds the available memory or two days
     #[arg(long)]
     pub force: bool,

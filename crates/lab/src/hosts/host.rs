@@ -100,15 +100,17 @@ pub struct Job<'a> {
     pub app: Option<&'a App>,
     /// Who sees it go on; needs `series`.
     pub live: Option<&'a dyn Live>,
+    /// Threads to run on at most; of no meaning in real time.
+    pub threads: usize,
     /// Set to interrupt the run.
     pub stop: &'a AtomicBool,
 }
 
 impl<'a> Job<'a> {
-    /// `scenario` as it is, with seed 1 and no output but its metrics.
+    /// `scenario` as it is, with seed 1, on one thread and no output but its metrics.
     pub fn new(scenario: &'a Scenario, stop: &'a AtomicBool) -> Job<'a> {
         let (series, capture, app, live) = (false, None, None, None);
-        Job { scenario, control: None, seed: 1, series, capture, app, live, stop }
+        Job { scenario, control: None, seed: 1, series, capture, app, live, threads: 1, stop }
     }
 
     /// The congestion control of a flow of the scenario; none of UDP.

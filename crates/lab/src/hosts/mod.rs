@@ -21,7 +21,7 @@ use crate::recorder::Run;
 #[cfg(any(feature = "kernel", feature = "quic"))]
 use host::honest;
 pub use host::{App, Host, Job, Live, Seen};
-pub use sim::{Join, join};
+pub use sim::{Join, join, parts};
 
 /// All hosts by name, the default first; instead of one that this program was built without, what
 /// includes it.

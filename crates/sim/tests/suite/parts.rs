@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use narrows_laws::Control;
 use narrows_net::rng::stream;
 use narrows_net::{Limit, LinkConfig, LinkId, Loss, Rate};
+use narrows_sim::UdpConfig;
 use narrows_sim::topology::{FatTree, permutation};
 use narrows_sim::{ConnectionConfig, Sim};
-use narrows_traffic::{ConnId, FlowId, Source};
+use narrows_traffic::{ConnId, FlowId, SizeDist, Source};
 use proptest::prelude::*;
 
 use crate::common::*;
@@ -109,6 +110,25 @@ fn a_fat_tree_is_parted_between_its_pods() {
     sim.set_threads(2);
     sim.run_on(100 * MS);
     assert_eq!((sim.parts(), sim.lookahead()), (2, Some(2 * MS)));
+}
+
+/// Sources and retransmissions that wait for long are as they were, each time it is put together.
+#[test]
+fn timers_survive_being_taken_apart() {
+    let run = |threads| {
+        let (mut sim, mut flows) = tree("reno", 2 * MS);
+        let ways = [LinkId(0), LinkId(1)].map(|link| route(&mut sim, &[link]));
+        for (number, way) in (0..).zip(ways) {
+            let source = Source::Rate { mean_pps: 300.0, size: SizeDist::Constant(500) };
+            let active = (0..2000).map(|n| (n * 50 * MS + number, n * 50 * MS + 30 * MS)).collect();
+            let config = UdpConfig { name: "udp".into(), route: way, back: None, source, active };
+            flows.push(FlowId::Udp(sim.add_udp(config)));
+        }
+        sim.set_threads(threads);
+        (1..=40).for_each(|step| sim.run_until(step * 25 * MS));
+        state(&sim, &flows)
+    };
+    assert!(run(2) == run(1));
 }
 
 /// Nothing can be known ahead: one queue, and end points that have no delay to it.

@@ -7,7 +7,7 @@ mod run;
 
 #[cfg(feature = "quic")]
 pub use build::{Build, controls};
-pub use run::{Join, join};
+pub use run::{Join, join, parts};
 #[cfg(feature = "quic")]
 pub use run::{change_link, messages, state};
 

@@ -28,7 +28,7 @@ use crate::summary::Summary;
 /// capture that cannot be written.
 pub fn simulate(job: Job) -> Result<Run, Error> {
     let controls = controls(&job)?;
-    let Job { scenario, control, seed, series, capture, live, stop, .. } = job;
+    let Job { scenario, control, seed, series, capture, live, threads, stop, .. } = job;
     let scenario = &scenario.drawn(seed);
     let mut capture = capture.map(|request| Capture::new(scenario, seed, request)).transpose()?;
     let mut build = Build::new(scenario, seed)?;
@@ -37,6 +37,7 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
         build.flow(flow, control, if here { &scenario.passive } else { &[] })?;
     }
     let Build { mut sim, links, handles, paths, .. } = build;
+    sim.set_threads(threads);
     if let Some(capture) = &mut capture {
         capture.begin(&mut sim, &handles, &links);
     }
@@ -53,6 +54,19 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     let result = recorder.finish(run.now(), &run, HostId::SIM, seed, cc, trial);
     let summary = Summary { passive: run.passive(), ..result.summary };
     Ok(Run { summary, ..result })
+}
+
+/// The parts that `job` would run in on its threads, and how far they run by themselves; none if it stays in one.
+///
+/// # Errors
+/// The network's error for an impossible link, and what the simulator does not have.
+pub fn parts(job: &Job) -> Result<Option<(usize, Nanos)>, Error> {
+    let scenario = &job.scenario.drawn(job.seed);
+    let mut build = Build::new(scenario, job.seed)?;
+    for (flow, control) in scenario.flows.iter().zip(controls(job)?) {
+        build.flow(flow, control, &[])?;
+    }
+    Ok(build.sim.would_part(job.threads))
 }
 
 /// How the second path of the connection under test joins.
@@ -127,7 +141,10 @@ impl World for Running<'_> {
     }
 
     fn run_until(&mut self, time: Nanos) -> Result<(), Error> {
-        self.sim.run_until(time);
+        self.sim.run_on(time);
+        if !self.advised.is_empty() {
+            self.sim.gather();
+        }
         self.advised.iter_mut().for_each(|one| one.look(&mut self.sim));
         self.capture.as_mut().map_or(Ok(()), |capture| capture.write(&mut self.sim))
     }
@@ -150,6 +167,7 @@ impl World for Running<'_> {
     }
 
     fn look(&mut self, _links: bool) -> Result<(Nanos, impl Observed), Error> {
+        self.sim.gather();
         Ok((self.sim.now(), &*self))
     }
 
