@@ -6,8 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use narrows_lab::{
     Algorithm, Case, Control, Edits, HostId, Job, Plan, Scenario, Seeds, SeriesOf, Summary,
-    compare, host, load, parse, run, series,
+    compare, host, load, parse, parts, run, series, shipped,
 };
+use narrows_net::SECOND;
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of the summary and the series of seed 7. Any change of laws, network, simulator or
@@ -22,8 +23,17 @@ fn golden() -> Scenario {
 
 /// The result files of a run. Left out is what repeats or is made of the same counters as the rest.
 fn bytes(scenario: &Scenario, control: Option<Algorithm>, seed: u64) -> Vec<u8> {
+    on_threads(scenario, control, seed, 1)
+}
+
+fn on_threads(
+    scenario: &Scenario,
+    control: Option<Algorithm>,
+    seed: u64,
+    threads: usize,
+) -> Vec<u8> {
     let stop = AtomicBool::new(false);
-    let job = Job { control, seed, series: true, ..Job::new(scenario, &stop) };
+    let job = Job { control, seed, series: true, threads, ..Job::new(scenario, &stop) };
     let run = run(host("sim").unwrap(), job).unwrap();
     let summary = Summary { test: None, ..run.summary };
     let mut bytes = serde_json::to_vec_pretty(&summary).unwrap();
@@ -68,6 +78,34 @@ fn the_number_of_threads_changes_nothing() {
     let one = with(1);
     assert_eq!(one.len(), 8);
     assert!(one == with(3), "three threads give other results than one");
+}
+
+/// Those that run in parts at all, cut short; all others run as on one thread.
+#[test]
+fn the_threads_of_a_run_change_no_shipped_scenario() {
+    let mut parted = 0;
+    for name in shipped() {
+        let whole = load(name, &Edits::default()).unwrap();
+        let mut set = vec![("duration".into(), "6 s".into())];
+        if whole.warmup > SECOND {
+            set.push(("warmup".into(), "1 s".into()));
+        }
+        let set = if whole.events.is_empty() && whole.phases.len() <= 1 { set } else { vec![] };
+        let scenario = load(name, &Edits { set, ..Edits::default() }).unwrap();
+        let stop = AtomicBool::new(false);
+        let job = |threads| Job { threads, seed: 7, ..Job::new(&scenario, &stop) };
+        if parts(&job(8)).unwrap().is_none() {
+            continue;
+        }
+        parted += 1;
+        let control = Some("greno+xcorr".parse().unwrap());
+        let alone = on_threads(&scenario, control, 7, 1);
+        for threads in [2, 3, 8] {
+            let several = on_threads(&scenario, control, 7, threads);
+            assert!(several == alone, "{name} on {threads} threads");
+        }
+    }
+    assert!(parted >= 8, "{parted} scenarios run in parts");
 }
 
 /// Coupled paths of BBR: a sibling's event makes room in the window of a path whose pace had come before. It is due
