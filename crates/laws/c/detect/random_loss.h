@@ -20,6 +20,7 @@
 #include "sample.h"
 
 #define NR_RANDOM_WINDOW_US 4000000u
+#define NR_RANDOM_BEHIND_US 1000000u /* a clock that is slightly behind, as on another CPU */
 #define NR_RANDOM_LEAST 7u /* of the last eight */
 
 /* The least delay of the open window of time and of the one before it. */
@@ -52,7 +53,7 @@ NR_INLINE int nr_least_take(struct nr_least *w, nr_u32 length_us, nr_s32 delay_u
 {
 	nr_u32 age = now_us - w->begun_us;
 
-	if (some && age < length_us) {
+	if (some && (age < length_us || age > 0u - NR_RANDOM_BEHIND_US)) {
 		if (nr_delay_less(delay_us, w->now) < 0)
 			w->now = delay_us;
 		return 0;

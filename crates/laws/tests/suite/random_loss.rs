@@ -79,3 +79,47 @@ fn losses_of_a_queue_are_those_of_all_its_paths() {
         assert_eq!(after_a_minute(seed, 20_000.0, true), (TOGETHER, TOGETHER), "seed {seed}");
     }
 }
+
+/// Whether two paths are coupled whose queues of 20 ms are empty once in 4 s, when losses come at any time: each time a
+/// window of the least delay begins, one acknowledgement is `behind_us` earlier than the one before it.
+fn beside_a_standing_queue(behind_us: u64) -> bool {
+    let mut conn = Conn::new("greno+xcorr".parse().unwrap());
+    let mut private = [Private::default(); 2];
+    let mut event = |now_us: u64, kind: EventKind, queue_us: u32, lost: bool| {
+        for (path, own) in private.iter_mut().enumerate() {
+            let state = if kind == EventKind::Joined { State::Joining } else { State::Active };
+            let event = Event {
+                kind: kind as u32,
+                state: state as u32,
+                now_us,
+                rtt_us: 100_000 + queue_us,
+                srtt8_us: 960_000,
+                delivered: 1,
+                inflight: 10,
+                mss: 1448,
+                lost: lost.into(),
+                ..Event::default()
+            };
+            conn.event(path, own, &event);
+        }
+    };
+    let start = 1_000_000;
+    event(start, EventKind::Joined, 0, false);
+    event(start, EventKind::Acked, 0, false);
+    for n in 1..=2080 {
+        let (now, queue_us) = (start + 10_000 * n, if n % 400 == 390 { 0 } else { 20_000 });
+        event(now, EventKind::Acked, queue_us, n % 25 == 0);
+        if n % 400 == 0 {
+            event(now - behind_us, EventKind::Acked, queue_us, false);
+        }
+    }
+    conn.masks() & TOGETHER == TOGETHER
+}
+
+/// Times come from several CPUs' clocks.
+#[test]
+fn a_clock_that_is_slightly_behind_forgets_no_empty_queue() {
+    for behind_us in [0, 1, 1000] {
+        assert!(beside_a_standing_queue(behind_us), "{behind_us} us");
+    }
+}
