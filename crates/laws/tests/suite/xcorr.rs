@@ -761,6 +761,34 @@ fn queues_nearly_in_step_are_not_shared_for_what_the_slow_sums_do_not_know() {
     }
 }
 
+/// Sums are of what is left beside a reference, which follows slowly: far from it, a count that is rounded would be missed
+/// in a variance.
+#[test]
+fn quiet_queues_are_compared_also_far_from_where_they_were() {
+    let path = Path { rate: 400.0, noise: 0.3, ..USUAL };
+    for seed in 0..8 {
+        // For the last 20 s both are longer by so much.
+        let risen = |rise: f64| {
+            let quiet = |n: u64| -> Vec<f64> {
+                let queue = wave(10 * seed + n, 40).into_iter().enumerate();
+                let risen = |ms| rise * (ms as f64 / 500.0 - 40.0).clamp(0.0, 1.0);
+                queue.map(|(ms, x)| 20.0 + 0.5 * x + risen(ms)).collect()
+            };
+            let [one, other] = [1, 2].map(|n| sampled(&quiet(n), &path, 100 * n + seed));
+            let mut flows = Flows::new(Detector::XCORR, &Params::default(), 2).unwrap();
+            for (flow, sample) in together_in_time(&one, &other) {
+                flows.sample(flow, &sample);
+            }
+            flows.pair(0, 1).unwrap()
+        };
+        for rise in [0.0, 300.0] {
+            let pair = risen(rise);
+            assert_eq!(pair.answer, detect::Answer::Separate, "seed {seed}, {rise} ms: {pair:?}");
+            assert!(pair.at_us > 39_000_000, "seed {seed}, {rise} ms, an old answer: {pair:?}");
+        }
+    }
+}
+
 #[test]
 fn one_queue_that_noise_hides_is_not_called_two() {
     for seed in 1..=8 {

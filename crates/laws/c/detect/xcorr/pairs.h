@@ -130,6 +130,10 @@ NR_INLINE struct nr_xcorr_values nr_xcorr_values(const struct nr_xcorr_member *a
 					count};
 }
 
+/*
+ * A count that is rounded to the nearest stays 2/1024 below 16 in the fast copy, and with it a variance
+ * below its own by 1e-4 of the squared distance from the reference: not where it is rounded down.
+ */
 NR_INLINE void nr_xcorr_fade_sums(struct nr_xcorr_sums *w, nr_u32 shift)
 {
 	w->aa = nr_xcorr_fade(w->aa, shift);
@@ -138,7 +142,7 @@ NR_INLINE void nr_xcorr_fade_sums(struct nr_xcorr_sums *w, nr_u32 shift)
 	w->rbb = nr_xcorr_fade(w->rbb, shift);
 	w->a = nr_xcorr_fade_signed(w->a, shift);
 	w->b = nr_xcorr_fade_signed(w->b, shift);
-	w->n = (nr_u32)nr_xcorr_fade(w->n, shift);
+	w->n = shift == NR_XCORR_FAST ? w->n - (w->n >> shift) : (nr_u32)nr_xcorr_fade(w->n, shift);
 	w->m = (nr_u32)nr_xcorr_fade(w->m, shift);
 }
 
