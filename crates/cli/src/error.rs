@@ -46,7 +46,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Messages of libraries and names that a user gives may have several lines.
-        f.write_str(&self.message.trim().replace(['\n', '\r'], " "))?;
+        let line = self.message.trim().replace(['\n', '\r'], " ");
+        // An empty name is a place, too.
+        write!(f, "{}{line}", if line.starts_with(": ") { "''" } else { "" })?;
         if self.details.is_empty() { Ok(()) } else { write!(f, "\n{}", self.details) }
     }
 }

@@ -184,6 +184,7 @@ fn one_line(error: &clap::Error) -> Error {
     let message = message.collect::<Vec<_>>().join(" ");
     // What the standard library says of "x" where a number is expected.
     let message = message.replace("invalid digit found in string", "expected a whole number");
+    let message = message.replace("number too large to fit in target type", "too large");
     // All controls, or all scenarios, are no line.
     let message = match message.split_once(" [possible values: ") {
         Some((before, known)) if known.len() > 200 => before.to_owned(),
