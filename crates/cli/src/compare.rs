@@ -355,7 +355,7 @@ pub(crate) fn finished_in(
 }
 
 /// Each once.
-fn controls(names: &[String]) -> Result<Vec<Algorithm>, Error> {
+pub(crate) fn controls(names: &[String]) -> Result<Vec<Algorithm>, Error> {
     let mut controls = Vec::new();
     for name in names {
         let control = control(name)?;

@@ -6,8 +6,8 @@ use std::io;
 use std::path::PathBuf;
 
 use narrows_detect::{
-    Detection, Input, Json, Limits, Plot, Report, Sheet, Source, Times, Watch, begin, detectors,
-    text,
+    Detection, File, Input, Json, Limits, Plot, Report, Sheet, Source, Times, Watch, begin,
+    detectors, text,
 };
 use narrows_laws::{Detector, Params};
 
@@ -25,6 +25,9 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
     let params = set::params(&args.set)?;
     args.set.iter().try_for_each(|set| is_of(set, &detectors))?;
     let limits = Limits { flows: args.flows.into(), packets: args.min_packets, at: args.at };
+    // Before a long capture is read.
+    let plot = args.plot.as_deref().map(File::plot).transpose()?;
+    let page = args.report.as_deref().map(File::page).transpose()?;
     if let Some(interface) = &args.interface {
         return stream::interface(interface, args, only(&detectors)?, &params, limits);
     }
@@ -35,15 +38,19 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
                 "a qlog includes losses; expected one CSV for FILE",
             ));
         }
+        if args.files.iter().any(|path| path.as_os_str() == "-") {
+            return Err(Error::input("-", "standard input is read alone"));
+        }
         let inputs = args.files.iter().map(|path| Input::file(path)).collect();
-        return report(args, Source::logs(inputs, limits)?, &detectors, &params);
+        let source = Source::logs(inputs, limits)?;
+        return report(args, source, [plot, page], &detectors, &params);
     }
     let path = args.files.first().map_or("-".as_ref(), PathBuf::as_path);
     let input = if path.as_os_str() == "-" {
         let (is_capture, from) = begin(io::stdin())
             .map_err(|error| Error::input(STDIN, format!("cannot read: {error}")))?;
         // For these it has to be read more than once.
-        let whole = detectors.len() > 1 || args.plot.is_some() || args.report.is_some();
+        let whole = detectors.len() > 1 || plot.is_some() || page.is_some();
         if is_capture && !whole && args.losses.is_none() {
             return stream::read(STDIN, from, args.json, detectors[0], &params, limits);
         }
@@ -52,7 +59,7 @@ pub fn detect(args: &DetectArgs) -> Result<(), Error> {
         Input::file(path)
     };
     let losses = args.losses.as_deref().map(Input::file);
-    report(args, Source::open(input, losses, limits)?, &detectors, &params)
+    report(args, Source::open(input, losses, limits)?, [plot, page], &detectors, &params)
 }
 
 /// Does one of the detectors have the parameter that `NAME=VALUE` sets?
@@ -77,19 +84,19 @@ fn only(detectors: &[Detector]) -> Result<Detector, Error> {
     }
 }
 
-/// What was read, with each detector.
+/// What was read, with each detector; also into a plot and a page.
 fn report(
     args: &DetectArgs,
     source: Source,
+    [plot, page]: [Option<File>; 2],
     detectors: &[Detector],
     params: &Params,
 ) -> Result<(), Error> {
     for note in &source.recording().notes {
         crate::note(&format!("narrows: {note}"));
     }
-    let mut plot = args.plot.as_deref().map(|path| Plot::new(path, &source)).transpose()?;
-    let sheet = |path: &PathBuf| Sheet::new(path, &source, detectors[0]);
-    let mut sheet = args.report.as_ref().map(sheet).transpose()?;
+    let mut plot = plot.map(|file| Plot::new(file, &source));
+    let mut sheet = page.map(|file| Sheet::new(file, &source, detectors[0]));
     let mut reports = Vec::new();
     let several = detectors.len() > 1;
     for (place, &detector) in detectors.iter().enumerate() {

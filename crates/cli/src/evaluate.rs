@@ -13,7 +13,7 @@ use narrows_papers::{Form, Grid, Runs, Store};
 use crate::args::evaluate::EvaluateArgs;
 use crate::args::lab::{hosts, jobs_on, load_law};
 use crate::error::Error;
-use crate::papers::rewrite;
+use crate::papers::{alone, rewrite};
 use crate::progress::Tables as Shown;
 use crate::{COMMIT, print, stop, words};
 
@@ -33,6 +33,7 @@ struct Made<'a> {
 /// Runs the criteria for each law, and prints or writes what was found.
 pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     if args.laws.iter().any(|law| law == "list") {
+        alone(&args.laws)?;
         return print(&if args.json { json(&catalogue()) } else { listed() });
     }
     load_law(args.law.as_deref())?;

@@ -10,16 +10,14 @@ use narrows_adversary::{
     Blame, CHARGES, Charge, FRESH, Find, Found, Head, Measure, Memo, Network, Plan, Verdict,
     agreed, judge, rival, search, text, uncoupled,
 };
-use narrows_lab::{
-    Algorithm, Edits, Host, Output, Scenario, catalogue, control, host, load, parse, sha256,
-};
+use narrows_lab::{Algorithm, Edits, Host, Output, Scenario, catalogue, host, load, parse, sha256};
 use rayon::prelude::*;
 
 use crate::args::fuzz::FuzzArgs;
 use crate::args::lab::EditArgs;
 use crate::error::Error;
 use crate::terminal::show;
-use crate::{print, stop};
+use crate::{compare, print, stop};
 
 /// Networks for each control where neither a number nor a time is given.
 const CANDIDATES: usize = 240;
@@ -27,8 +25,7 @@ const CANDIDATES: usize = 240;
 /// Searches, or judges some scenarios.
 pub fn fuzz(args: &FuzzArgs) -> Result<(), Error> {
     EditArgs { set: Vec::new(), law: args.law.clone(), trace: Vec::new() }.load_law()?;
-    let named: Result<Vec<Algorithm>, _> = args.cc.iter().map(|name| control(name)).collect();
-    let mut controls = named?;
+    let mut controls = compare::controls(&args.cc)?;
     for control in &controls {
         uncoupled(*control)?;
     }

@@ -2,10 +2,7 @@
 //! detectors on captures, and loads laws into this machine's kernel. The program is [`main`]; the Python
 //! package has the same command, and makes comparisons by [`compare`].
 //!
-//! Exit codes: 0 success (also if a reader closes the pipe), 1 a run failed internally, `kernel check`
-//! or `law check` failed, or a file was not received, 2 wrong input, 130 Ctrl-C (but 0 for `kernel status
-//! --watch`, `quic serve`, and `detect` of an interface or of standard input).
-//! `shell` returns the exit code of its command.
+//! Its exit codes are [`Exit`].
 
 mod args;
 #[cfg(feature = "lab")]
@@ -15,6 +12,7 @@ mod detect;
 mod error;
 #[cfg(feature = "lab")]
 mod evaluate;
+mod exit;
 #[cfg(feature = "lab")]
 mod fuzz;
 #[cfg(feature = "kernel")]
@@ -56,6 +54,7 @@ use clap::{CommandFactory, Parser};
 pub use args::What;
 use args::{Args, Command};
 pub use error::Error;
+pub use exit::Exit;
 #[cfg(feature = "lab")]
 use narrows_lab::hosts::child;
 use terminal::{note, print};
@@ -157,7 +156,7 @@ fn man(folder: &Path) -> Result<(), Error> {
 /// Prints the error, if any, as one line; returns the exit code.
 fn exit(result: Result<(), Error>) -> u8 {
     match result {
-        Ok(()) => 0,
+        Ok(()) => Exit::Done as u8,
         Err(error) => {
             note(&format!("narrows: {error}"));
             error.exit_code()
@@ -185,6 +184,7 @@ fn one_line(error: &clap::Error) -> Error {
     let message = message.collect::<Vec<_>>().join(" ");
     // What the standard library says of "x" where a number is expected.
     let message = message.replace("invalid digit found in string", "expected a whole number");
+    let message = message.replace("number too large to fit in target type", "too large");
     // All controls, or all scenarios, are no line.
     let message = match message.split_once(" [possible values: ") {
         Some((before, known)) if known.len() > 200 => before.to_owned(),

@@ -44,6 +44,7 @@ impl Made<'_> {
 /// Makes the tables that are named, and prints or writes them.
 pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     if args.names.iter().any(|name| name == "list") {
+        alone(&args.names)?;
         let listed = listed(args.out.as_deref());
         return print(&if args.json { json(&listed) } else { list(&listed) });
     }
@@ -159,6 +160,14 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     }
     let message = format!("not as made now: {}", differ.join(", "));
     Err(Error::no(args.docs.as_deref().unwrap_or(Path::new("docs")).display(), message))
+}
+
+/// `list` is a word of its own.
+pub fn alone(words: &[String]) -> Result<(), Error> {
+    match words {
+        [_] => Ok(()),
+        _ => Err(Error::input("list", "has all there are; expected no other name with it")),
+    }
 }
 
 /// What made the tables, as their page tells it.

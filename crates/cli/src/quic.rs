@@ -13,6 +13,7 @@ use narrows_transfer::{Get, PathProgress, Progress, Server, Trust, get as get_fi
 
 use crate::args::quic::{Command, GetArgs};
 use crate::error::Error;
+use crate::exit::Exit;
 use crate::terminal::show as show_beside;
 use crate::{note, print, stop};
 
@@ -68,28 +69,38 @@ fn get(args: &GetArgs) -> Result<(), Error> {
         output: output.clone(),
     };
     let stop = stop::on_signal()?;
-    if args.insecure && args.url.fingerprint.is_none() {
-        note("narrows: the certificate is not checked: who answers is not known");
-    }
+    let mut unchecked = args.insecure && args.url.fingerprint.is_none();
+    let mut warn = || {
+        if std::mem::take(&mut unchecked) {
+            note("narrows: the certificate is not checked: who answers is not known");
+        }
+    };
     let bar = bar(args.url.fingerprint.is_some());
     let mut next = LINE;
-    let show = |now: &Progress| match &bar {
-        Some(bar) => {
-            if let Some(size) = now.size {
-                bar.set_length(size);
+    let show = |now: &Progress| {
+        warn();
+        match &bar {
+            Some(bar) => {
+                if let Some(size) = now.size {
+                    bar.set_length(size);
+                }
+                bar.set_position(now.bytes);
+                show_beside(bar, &paths(now));
             }
-            bar.set_position(now.bytes);
-            show_beside(bar, &paths(now));
+            None if now.elapsed >= next => {
+                next += LINE;
+                note(&line(now));
+            }
+            None => {}
         }
-        None if now.elapsed >= next => {
-            next += LINE;
-            note(&line(now));
-        }
-        None => {}
     };
     let received = block_on(async { Ok(get_file(&request, &stop, show).await?) });
     if let Some(bar) = &bar {
         bar.finish_and_clear();
+    }
+    // Nobody answers to wrong input.
+    if received.as_ref().err().is_none_or(|error: &Error| error.exit_code() != Exit::Input as u8) {
+        warn();
     }
     let received = received?;
     let end = &received.progress;

@@ -511,6 +511,7 @@ fn media_has_rates_and_a_size_that_a_packet_can_have() {
         ("size = \"0 B\"", "expected a packet of at least 1 B"),
         ("size = \"27 B\"", "a udp packet has at least its headers' 28 B, found 27 B"),
         ("size = \"66 kB\"", "expected a packet of at most 65535 B, found 66000 B"),
+        ("size = \"1501 B\"", "no packet of 1501 B fits the MTU of 1500 B of link wire"),
     ] {
         let line = media(&format!("kind = \"udp\", source.nada = {{ {fields} }}"));
         assert!(line.starts_with(&format!("{place}{message}")), "{line}");
@@ -519,8 +520,39 @@ fn media_has_rates_and_a_size_that_a_packet_can_have() {
     assert!(line.contains("unknown field `fps`"), "{line}");
     let line = media("kind = \"udp\", source = \"nad\"");
     assert!(line.contains("nada"), "{line}");
-    let line = media("kind = \"tcp\", cc = \"reno\", source = \"nada\"");
-    assert_eq!(line, format!("{place}nada is a source of udp"));
+    for flow in ["kind = \"tcp\", cc = \"reno\"", "kind = \"mptcp\""] {
+        let line = media(&format!("{flow}, source = \"nada\""));
+        assert_eq!(line, format!("{place}nada is a source of udp"));
+    }
+}
+
+#[test]
+fn media_is_udp_with_one_route_whose_way_back_exists() {
+    let media = "kind = \"udp\", source = \"nada\"";
+    for (field, given, message) in [
+        ("routes", "routes = []", "expected one route for udp, found 0"),
+        ("routes", "routes = [\"way\", \"way\"]", "expected one route for udp, found 2"),
+        ("cc", "cc = \"reno\"", "udp has no congestion control"),
+        ("tcp", "tcp.ecn = true", "udp has no options of tcp"),
+        ("send_buffer", "send_buffer = \"9 kB\"", "udp has no buffers here"),
+        ("recv_buffer", "recv_buffer = \"9 kB\"", "udp has no buffers here"),
+        ("scheduler", "scheduler = \"linux\"", "only mptcp has a scheduler"),
+        ("path_manager", "path_manager = \"fullmesh\"", "only mptcp has a path manager"),
+        ("backup", "backup = [\"way\"]", "only mptcp has a backup"),
+        ("advice", "advice = true", "only mptcp has paths to advise on"),
+    ] {
+        let routes = if field == "routes" { "" } else { "routes = [\"way\"], " };
+        let flow = format!("[flows]\nb = {{ {media}, {routes}{given} }}");
+        assert_eq!(broken("[flows]", &flow), format!("s.toml:17: flows.b.{field}: {message}"));
+    }
+    let flow = format!("\nb = {{ {media}, routes = [\"way\"] }}\n");
+    let back = |links: &str| {
+        let ways = format!("back = [\"{links}\"]\n\n[flows]{flow}");
+        broken("\n[flows]\n", &ways)
+    };
+    let line = back("wir");
+    let expected = "s.toml:15: routes.way.back.0: unknown link 'wir' (did you mean 'wire'?)";
+    assert!(line.starts_with(expected), "{line}");
 }
 
 #[test]

@@ -234,6 +234,24 @@ fn mistakes_are_reported_before_anything_is_printed() {
         of(&["--plot", folder.to_str().unwrap()])
             .contains("p.svg: expected a file, found a folder")
     );
+    // One line, before the file is read: not after a note about it.
+    let few = |args: &[&str]| refused(&[&["detect", table], args].concat());
+    for (option, name, expected) in [
+        ("--plot", "p.pdf", "expected a name that ends with .svg or .png"),
+        ("--report", "p.txt", "expected a name that ends with .html or .htm"),
+        ("--report", "/nowhere/p.html", "cannot write: No such file or directory (os error 2)"),
+    ] {
+        assert_eq!(few(&[option, name]), format!("{name}: {expected}"));
+        assert_eq!(
+            refused(&["detect", "/nowhere.pcap", option, name]),
+            format!("{name}: {expected}")
+        );
+    }
+    assert_eq!(few(&["-"]), "-: standard input is read alone");
+    for option in ["--flows", "--min-packets"] {
+        let line = few(&[option, "-1"]);
+        assert!(line.contains(&format!("invalid value '-1' for '{option} <N>'")), "{line}");
+    }
     let losses = home.path().join("losses.csv");
     fs::write(&losses, "flow,t_s,owd_ms\na,1,\n").unwrap();
     let text = printed(&["detect", table, "--losses", losses.to_str().unwrap()]);

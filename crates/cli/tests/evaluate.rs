@@ -146,7 +146,11 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
     fs::write(home.path().join("docs/results/bcp133.md"), "no marks\n").unwrap();
     for (args, expected) in [
         (&["lia", "--only", "7.12"][..], "7.12: no such section; expected 3.2, 4, 5.1.1,"),
-        (&["lia", "--only", "5.1.1/lost"], "5.1.1/lost: no such criterion"),
+        (
+            &["lia", "--only", "5.1.1/lost"],
+            "5.1.1/lost: no such criterion (did you mean '5.1.1/loss'?)",
+        ),
+        (&["lia", "list"], "list: has all there are; expected no other name with it"),
         (&["lai"], "lai: "),
         (&["kernel:cubic"], "kernel:cubic: expected a law that the simulator runs"),
         (&["lia", "reno", "lia"], "lia: lia is named twice"),
@@ -155,6 +159,8 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
         (&["lia", "--docs", "nowhere"], "nowhere/results/bcp133.md: cannot read"),
         (&["lia", "--report", "a.txt"], "expected a name that ends with .html"),
         (&["lia", "--seeds", "0"], "--seeds"),
+        (&["lia", "--seeds", "-1"], "invalid value '-1' for '--seeds <K>'"),
+        (&["lia", "--jobs", "-1"], "invalid value '-1' for '--jobs <J>'"),
         (&["lia", "--resume"], "--out"),
         (&["lia", "--on", "moon"], "--on: "),
         (&[], "LAW[+DETECTOR]"),

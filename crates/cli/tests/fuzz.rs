@@ -62,6 +62,13 @@ fn what_cannot_be_searched_is_told_in_one_line() {
         refused(&["--cc", "kernel:bbr", "--out", "o"]).contains("does not run in the simulator")
     );
     assert!(refused(&["--cc", "lia"]).contains("--out <DIR>"));
+    let twice = refused(&["--cc", "lia,olia,lia", "--out", "o"]);
+    assert_eq!(twice, "narrows: --cc: lia is named twice\n");
+    for option in ["--seed", "--candidates", "--hops", "--shrink", "--jobs"] {
+        let negative = refused(&["--cc", "lia", "--out", "o", option, "-1"]);
+        assert!(negative.contains(&format!("invalid value '-1' for '{option} <")), "{negative}");
+    }
+    assert!(!home.path().join("o").exists());
     assert!(refused(&["--cc", "lia", "--out", "o", "--on", "moon"]).contains("--on: "));
     assert!(refused(&["none.toml", "--cc", "lia"]).contains("none.toml"));
     assert!(refused(&["sbd/sb-2", "--seed", "3"]).contains("--seed"));

@@ -78,7 +78,12 @@ fn what_is_wrong_is_one_line_and_nothing_is_made() {
     let (empty, out) = (home.path().display().to_string(), home.path().join("out"));
     let out = out.display().to_string();
     for (args, expected) in [
-        (&["lissa"][..], "lissa: no such paper; expected list, all or one of"),
+        (
+            &["lissa"][..],
+            "lissa: no such paper (did you mean 'lisa'?); expected list, all or one of",
+        ),
+        (&[""], "narrows: '': no such paper; expected list, all or one of"),
+        (&["list", "lisa"], "list: has all there are; expected no other name with it"),
         (&["lisa/figure-60"], "no table of lisa begins with 'figure-60'"),
         (&[NAME, "--docs", &empty], "results/detectors-compared.md: cannot read"),
         (&[NAME, "--docs", &empty, "--quick"], "--quick: pages have the tables as a whole"),
@@ -88,6 +93,8 @@ fn what_is_wrong_is_one_line_and_nothing_is_made() {
         (&[NAME, "--on", "mars"], "--on: unknown host 'mars'"),
         (&[NAME, "--report", &empty], "expected a name that ends with .html"),
         (&[NAME, "--seeds", "0", "--out", &out], "--seeds"),
+        (&[NAME, "--seeds", "-1", "--out", &out], "invalid value '-1' for '--seeds <K>'"),
+        (&[NAME, "--seeds", "99999999999999999999"], "'--seeds <K>': too large"),
     ] {
         let (code, text, error) = said(&papers(args));
         assert_eq!((code, text.as_str()), (Some(2), ""), "{args:?}: {error}");

@@ -119,7 +119,8 @@ fn a_file_is_got_as_from_a_server_of_another_stack() {
         (status.code(), said, noted)
     };
     let (code, said, noted) = get(&url, &["--path", "127.0.0.1", "--path", "127.0.0.2"]);
-    assert_eq!((code, noted.lines().count()), (Some(0), 1), "{noted}");
+    // On a busy machine there are lines of progress, too.
+    assert_eq!((code, noted.matches("narrows: ").count()), (Some(0), 1), "{noted}");
     assert!(said.starts_with(&format!("{}: 5000000 bytes in ", got.display())), "{said}");
     assert!(said.contains(", hq-interop\nSHA-256 ") && !said.contains("as the server's"), "{said}");
     assert!(said.contains("  127.0.0.2 ") && said.ends_with("  the server does not report\n"));
@@ -219,7 +220,7 @@ fn mistakes_are_told_in_one_line() {
     let plain = &plain(url);
     let taken = home.path().join("file");
     let (got, taken) = (home.path().join("got"), taken.to_str().unwrap());
-    let got = got.to_str().unwrap();
+    let (got, below) = (got.to_str().unwrap(), format!("{taken}/got"));
     for (args, expected) in [
         (&["get", "http://a"][..], "neither quic:// nor https://"),
         (&["get", url, "-o", taken], "already exists and is not overwritten"),
@@ -242,6 +243,11 @@ fn mistakes_are_told_in_one_line() {
         (&["get", plain, "-o", got, "--ca", "/none"], "--ca /none: No such file"),
         (&["get", plain, "-o", got, "--ca", taken], "expected certificates in PEM"),
         (&["get", plain, "-o", taken], "already exists and is not overwritten"),
+        // Nor is it told that whoever answers is not known.
+        (&["get", plain, "-k", "-o", taken], "already exists and is not overwritten"),
+        (&["get", plain, "-k", "-o", &below], "/file/got: Not a directory (os error 20)"),
+        (&["get", plain, "-k", "-o", got, "--cc", "oila"], "--cc: unknown law 'oila'"),
+        (&["get", plain, "-k", "-o", got, "--path", "::1"], "--path ::1: this host has no IPv4"),
         (&["serve", "/none"], "/none: No such file"),
         (&["serve", taken], "not a directory"),
         (&["serve", ".", "--listen", "192.0.2.1:1"], "--listen 192.0.2.1:1: "),
@@ -249,6 +255,7 @@ fn mistakes_are_told_in_one_line() {
     ] {
         let line = fails(args, 2);
         assert!(line.contains(expected), "{line}");
+        assert!(!line.contains(".narrows-"), "a name that nobody chose: {line}");
     }
     let (rest, _) = url.split_once('#').unwrap();
     let other = format!("{rest}#{}", "00".repeat(32));

@@ -166,6 +166,7 @@ fn a_page_that_cannot_be_written_is_told_before_the_run() {
             assert_eq!(output.status.code(), Some(2), "{line}");
             assert_eq!(line.lines().count(), 1, "{line}");
             assert!(line.contains(why), "{line}");
+            assert!(!line.contains(".narrows-"), "a name that nobody chose: {line}");
         }
     }
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 2, "nothing is left");

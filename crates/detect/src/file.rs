@@ -16,6 +16,22 @@ pub struct File {
 }
 
 impl File {
+    /// A plot, SVG or PNG by its name.
+    ///
+    /// # Errors
+    /// Those of [`File::new`].
+    pub fn plot(path: &Path) -> Result<File, Error> {
+        File::new(path, &["svg", "png"])
+    }
+
+    /// A page, HTML by its name.
+    ///
+    /// # Errors
+    /// Those of [`File::new`].
+    pub fn page(path: &Path) -> Result<File, Error> {
+        File::new(path, &["html", "htm"])
+    }
+
     /// At `path`, whose name ends with one of `extensions`.
     ///
     /// # Errors

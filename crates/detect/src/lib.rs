@@ -47,6 +47,7 @@ mod wrapped;
 pub use decision::Decision;
 pub use detect::{DEFAULT, Detection, Found, detectors};
 pub use error::Error;
+pub use file::File;
 pub use input::Input;
 pub use live::Live;
 pub use observation::{Observation, Signal};

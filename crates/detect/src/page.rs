@@ -1,7 +1,5 @@
 //! A page on a file: groups, delays, rates and losses over time, and a table of each two flows.
 
-use std::path::Path;
-
 use narrows_laws::{Detector, Place};
 use narrows_report::{
     Colour, Curve, Fact, Kind, Lane, Lanes, Page, Part, Plot, Section, Span, Table, Timeline,
@@ -52,16 +50,12 @@ struct Rate {
 }
 
 impl Sheet {
-    /// Of the flows of `source` as `detector` sees them, into a file that appears when it is finished.
-    ///
-    /// # Errors
-    /// The file is not HTML by its name, or cannot be written.
-    pub fn new(path: &Path, source: &Source, detector: Detector) -> Result<Sheet, Error> {
-        let file = File::new(path, &["html", "htm"])?;
+    /// Of the flows of `source` as `detector` sees them, into a [`File::page`] that appears when it is finished.
+    pub fn new(file: File, source: &Source, detector: Detector) -> Sheet {
         let flows = source.recording().flows.len();
         let (start, end) = source.recording().span;
         let empty = Bin { sum_us: 0, count: 0, least_us: i32::MAX, most_us: i32::MIN };
-        Ok(Sheet {
+        Sheet {
             file,
             detector,
             start,
@@ -72,7 +66,7 @@ impl Sheet {
             decisions: Vec::new(),
             verdicts: Vec::new(),
             lost: vec![0; flows],
-        })
+        }
     }
 
     /// What was found at the end.

@@ -1,6 +1,5 @@
 //! Each flow's delay over time, coloured by its group, with its rate and losses: SVG or PNG.
 
-use std::path::Path;
 use std::sync::Once;
 
 use narrows_laws::Place;
@@ -73,16 +72,12 @@ struct Bin {
 }
 
 impl Plot {
-    /// Of the flows of `source`, into a file that appears when it is finished.
-    ///
-    /// # Errors
-    /// The file is neither SVG nor PNG by its name, or cannot be written.
-    pub fn new(path: &Path, source: &Source) -> Result<Plot, Error> {
-        let file = File::new(path, &["svg", "png"])?;
+    /// Of the flows of `source`, into a [`File::plot`] that appears when it is finished.
+    pub fn new(file: File, source: &Source) -> Plot {
         let names = source.recording().flows.to_vec();
         let (start, end) = source.recording().span;
         let empty = Bin { sum_us: 0, count: 0, colour: UNDECIDED };
-        Ok(Plot {
+        Plot {
             file,
             title: format!("{}, ms above its minimum", source.recording().signal.about()),
             start,
@@ -92,7 +87,7 @@ impl Plot {
             rates: vec![vec![Rate::default(); RATES]; names.len()],
             colours: vec![UNDECIDED; names.len()],
             names,
-        })
+        }
     }
 
     /// Draws it and puts the file in its place.

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use narrows_lab::Error;
+use narrows_lab::catalogue::hint;
 use narrows_papers::Form;
 use serde::Serialize;
 
@@ -650,11 +651,17 @@ pub fn select(only: &[String]) -> Result<Vec<&'static Criterion>, Error> {
             let mut known: Vec<&str> =
                 CATALOGUE.iter().map(|criterion| criterion.section).collect();
             known.dedup();
-            let what = if name.contains('/') { "criterion" } else { "section" };
-            let message = format!(
-                "no such {what}; expected {}, or a criterion of `narrows evaluate list`",
-                known.join(", ")
-            );
+            let known = known.join(", ");
+            let no = match name.contains('/') {
+                true => {
+                    let ids: Vec<String> = CATALOGUE.iter().map(Criterion::id).collect();
+                    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+                    format!("no such criterion{}", hint(name, &ids))
+                }
+                false => "no such section".to_owned(),
+            };
+            let message =
+                format!("{no}; expected {known}, or a criterion of `narrows evaluate list`");
             return Err(Error::input(name, message));
         }
     }
@@ -686,8 +693,10 @@ mod tests {
         assert_eq!(named(&[]).unwrap().len(), CATALOGUE.len());
         let error = named(&["7.12"]).unwrap_err();
         assert!(error.starts_with("7.12: no such section; expected 3.2, 4, 5.1.1, "), "{error}");
-        let error = named(&["5.1.4/x"]).unwrap_err();
-        assert!(error.starts_with("5.1.4/x: no such criterion; expected 3.2, "), "{error}");
+        let error = named(&["9/x"]).unwrap_err();
+        assert!(error.starts_with("9/x: no such criterion; expected 3.2, "), "{error}");
+        let error = named(&["5.1.4/lat"]).unwrap_err();
+        assert!(error.contains("criterion (did you mean '5.1.4/late'?); expected 3"), "{error}");
         assert!(named(&["5.1.4/earl"]).is_err());
     }
 

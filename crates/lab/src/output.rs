@@ -178,9 +178,9 @@ fn staging(target: &Path) -> Result<TempDir, Error> {
 
 /// The system's error alone: tempfile adds a name that nobody chose.
 fn without_path(error: std::io::Error) -> std::io::Error {
-    let inner = error.get_ref().and_then(std::error::Error::source);
-    let code = inner.and_then(|inner| inner.downcast_ref::<std::io::Error>()?.raw_os_error());
-    code.map_or(error, std::io::Error::from_raw_os_error)
+    let message = error.to_string();
+    let cause = message.split(" at path ").next().unwrap_or_default();
+    std::io::Error::new(error.kind(), cause.to_owned())
 }
 
 fn move_files(from: &Path, to: &Path) -> Result<(), Error> {

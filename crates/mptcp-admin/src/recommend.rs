@@ -86,7 +86,11 @@ pub struct Link {
     pub mbit_per_s: f64,
     /// The share of packets sent again under window laws; null: none was sent under one.
     pub lost: Option<[f64; 3]>,
-    /// Mean round-trip time over the smallest, under window laws.
+    /// Mean round-trip time under window laws, ms.
+    pub rtt_ms: Option<f64>,
+    /// The smallest one, ms.
+    pub min_rtt_ms: Option<f64>,
+    /// The one over the other.
     pub rtt_over_min: Option<f64>,
     /// The share of the time in which the others waited for it.
     pub held_up: [f64; 3],
@@ -220,11 +224,14 @@ impl Place {
         let mbit = |of: [f64; 3]| of.map(|rate| rate * 8e-6);
         let link = |link: &recommend::Link<Foreign>| {
             let seen = link.seen;
+            let measured = |of: f64| (seen.min_rtt_us > 0.0).then_some(of);
             Link {
                 link: link.link.clone(),
                 mbit_per_s: link.rate * 8e-6,
                 lost: seen.lost,
-                rtt_over_min: (seen.min_rtt_us > 0.0).then(|| seen.mean_rtt_us / seen.min_rtt_us),
+                rtt_ms: measured(seen.mean_rtt_us / 1e3),
+                min_rtt_ms: measured(seen.min_rtt_us / 1e3),
+                rtt_over_min: measured(seen.mean_rtt_us / seen.min_rtt_us),
                 held_up: link.holds_up,
                 gain_mbit_per_s: mbit(link.gain),
             }
@@ -328,15 +335,17 @@ impl Recommended {
         writeln!(text, "{}\n", self.sentence)?;
         writeln!(
             text,
-            "  Mbit/s  lost %                 RTT/min  waited for, %       more without it  link"
+            "  Mbit/s  lost %                   RTT (min), ms  waited for, %       more without it  link"
         )?;
         for link in &self.links {
             let lost =
                 link.lost.map_or("-".into(), |lost| shown(lost.map(|share| 100.0 * share), 2));
-            let rtt = link.rtt_over_min.map_or("-".into(), |over| format!("{over:.2}"));
+            // Not their quotient: of a link without propagation, as veth, it is large and says nothing.
+            let rtt = link.rtt_ms.zip(link.min_rtt_ms);
+            let rtt = rtt.map_or("-".into(), |(mean, min)| format!("{mean:.2} ({min:.2})"));
             writeln!(
                 text,
-                "{:8.2}  {lost:21}  {rtt:>7}  {:18}  {:>15}  {}",
+                "{:8.2}  {lost:21}  {rtt:>15}  {:18}  {:>15}  {}",
                 link.mbit_per_s,
                 shown(link.held_up.map(|share| 100.0 * share), 0),
                 format!("{:.1}", link.gain_mbit_per_s[1]),
@@ -367,6 +376,16 @@ mod tests {
     /// A namespace in which a connection was watched for 30 s over two links, whose second is called by others: Mbit/s,
     /// round-trip time in ms, window in kB and losses a second of each.
     fn place(control: &str, kind: Kind, paths: [(u64, u32, u64, u64); 2]) -> Place {
+        measured(control, kind, paths, 40_000)
+    }
+
+    /// The same with another smallest round-trip time, µs.
+    fn measured(
+        control: &str,
+        kind: Kind,
+        paths: [(u64, u32, u64, u64); 2],
+        min_rtt_us: u32,
+    ) -> Place {
         let mut observer = Observer::default();
         for second in 0..31 {
             let look = |path: usize| {
@@ -384,7 +403,7 @@ mod tests {
                 };
                 let link = ["eth0", "e\u{1b}[2J"][path].into();
                 let (sent, retransmitted) = (acked / 1400, second * lost);
-                Look { sample, link, kind, sent, retransmitted, min_rtt_us: 40_000 }
+                Look { sample, link, kind, sent, retransmitted, min_rtt_us }
             };
             observer.look(Duration::from_secs(second), &[0, 1].map(look));
         }
@@ -457,6 +476,24 @@ mod tests {
             Some("e\u{1b}[2J"),
             "as it is, for programs"
         );
+    }
+
+    /// On veth the smallest is a handshake's, the mean that of a full queue.
+    #[test]
+    fn round_trip_times_of_a_link_without_propagation_are_shown_as_they_are() {
+        let of = |min_rtt_us| {
+            let full = [(40, 68, 400, 20), (2, 500, 125, 1)];
+            measured("cubic", Kind::Uncoupled, full, min_rtt_us).recommended(Vec::new())
+        };
+        let found = of(50);
+        let first = &found.links[1];
+        let rtt = (first.rtt_ms, first.min_rtt_ms, first.rtt_over_min);
+        assert_eq!(rtt, (Some(68.0), Some(0.05), Some(1360.0)));
+        assert!(!found.text().contains("1360"), "{}", found.text());
+        assert!(found.text().contains(" 68.00 (0.05) "), "{}", found.text());
+        assert!(found.sentence.starts_with("No change"), "{}", found.sentence);
+        let unknown = of(0);
+        assert_eq!((unknown.links[1].rtt_ms, unknown.links[1].rtt_over_min), (None, None));
     }
 
     #[test]

@@ -29,6 +29,7 @@ pub use runs::{Ask, Controls, Kept, Runs, Store, Told, Used};
 pub use sequential::ADAPTIVE;
 pub use verdict::{Judged, Verdict};
 
+use narrows_lab::catalogue::hint;
 use narrows_lab::{Error, HostId};
 
 /// A paper, or a document of ours, whose tables are made by runs.
@@ -128,8 +129,8 @@ pub fn select(names: &[String]) -> Result<Vec<(&'static Paper, &'static Table)>,
         let (paper, table) = name.split_once('/').unwrap_or((name, ""));
         if paper != "all" && !PAPERS.iter().any(|known| known.name == paper) {
             let known: Vec<_> = PAPERS.iter().map(|paper| paper.name).collect();
-            let message =
-                format!("no such paper; expected list, all or one of {}", known.join(", "));
+            let (hint, known) = (hint(paper, &known), known.join(", "));
+            let message = format!("no such paper{hint}; expected list, all or one of {known}");
             return Err(Error::input(name, message));
         }
         let exact = |one: &&Table| one.name == table;
@@ -176,7 +177,10 @@ mod tests {
         assert_eq!(named(&["sbd/table-2-"]).unwrap(), ["sbd/table-2-groups"]);
         assert!(named(&["all"]).unwrap().contains(&"laws/ratios".into()));
         let error = named(&["lars"]).unwrap_err().to_string();
-        assert!(error.starts_with("lars: no such paper; expected list, all or one of"), "{error}");
+        assert!(
+            error.starts_with("lars: no such paper (did you mean 'laws'?); expected list, all"),
+            "{error}"
+        );
         let error = named(&["laws/figure"]).unwrap_err().to_string();
         assert!(error.contains("no table of laws begins with 'figure'"), "{error}");
     }

@@ -193,7 +193,10 @@ impl Output {
             // As other programs' files: the umask takes its part.
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder.unwrap_or(Path::new(".")))
-            .map_err(|error| wrong(&error.to_string()))?;
+            // Without the name that tempfile adds, which nobody chose.
+            .map_err(|error| {
+                wrong(error.to_string().split(" at path ").next().unwrap_or_default())
+            })?;
         Ok(Output { written, target: target.into() })
     }
 

@@ -38,7 +38,7 @@ pub struct DetectArgs {
     #[arg(long, value_name = "FILTER", default_value = "tcp", conflicts_with = "files")]
     pub filter: String,
     /// With --interface: end after so many seconds, such as 60 or 60s; else Ctrl-C ends
-    #[arg(long = "for", value_name = "SECONDS", value_parser = seconds, conflicts_with = "files")]
+    #[arg(long = "for", value_name = "SECONDS", allow_negative_numbers = true, value_parser = seconds, conflicts_with = "files")]
     pub seconds: Option<u64>,
     /// Detectors of shared bottlenecks, separated by commas, or all
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = narrows_detect::DEFAULT)]
@@ -47,10 +47,10 @@ pub struct DetectArgs {
     #[arg(long, value_name = "NAME=VALUE")]
     pub set: Vec<String>,
     /// Analyse the N largest flows
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 16, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub flows: u8,
     /// Leave out flows with fewer packets of data, such as control connections
-    #[arg(long, value_name = "N", default_value_t = 100)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 100)]
     pub min_packets: u64,
     /// Where the capture was made, of the way of the data: sender, receiver or middle; else its packets tell
     #[arg(long, value_name = "PLACE")]

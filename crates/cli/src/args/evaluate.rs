@@ -33,14 +33,14 @@ pub struct EvaluateArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub only: Vec<String>,
     /// So many seeds in place of 20, or of 5 with --quick
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
     /// Host to run on in place of the simulator: quic; kernel or quic-real in real time, days without --only. Criteria
     /// that need what it does not have are left out
     #[arg(long, value_name = "HOST", default_value = "sim")]
     pub on: String,
     /// Concurrent runs; 0: one per core, in real time one
-    #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
+    #[arg(long, value_name = "J", allow_negative_numbers = true, default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,
     /// Keep the runs in this folder, and write the tables and all cells there
     #[arg(long, value_name = "DIR")]

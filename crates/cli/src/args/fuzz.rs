@@ -30,22 +30,22 @@ pub struct FuzzArgs {
     #[arg(long, value_name = "HOST", default_value = "sim")]
     pub on: String,
     /// Seed of the search; runs have seeds of their own
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 1)]
     pub seed: u64,
     /// Networks to search for each control [default: 240, or with --for as many as there is time for]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub candidates: Option<u32>,
     /// Time for all controls together, such as 90s, 10min, 2h; what is found is shrunk after it
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     pub time: Option<Duration>,
     /// Packet-hops of a run at most, about
-    #[arg(long, value_name = "N", default_value_t = 400_000, value_parser = clap::value_parser!(u32).range(10_000..=100_000_000))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 400_000, value_parser = clap::value_parser!(u32).range(10_000..=100_000_000))]
     pub hops: u32,
     /// Networks to judge at most to shrink a find; 0: do not shrink
-    #[arg(long, value_name = "N", default_value_t = 250)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, default_value_t = 250)]
     pub shrink: usize,
     /// Concurrent runs; 0: one per core
-    #[arg(long, value_name = "J", default_value_t = 0, value_parser = jobs)]
+    #[arg(long, value_name = "J", allow_negative_numbers = true, default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,
     /// Compile and load your own law, for use in --cc (`narrows law new`)
     #[arg(long, value_name = "FILE.h")]

@@ -113,7 +113,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "A,B,C", value_delimiter = ',', requires = "pcap")]
     pub capture: Vec<String>,
     /// Bytes to capture of each packet, 40 or more [default: headers, at most 80 and on the kernel 100]
-    #[arg(long, value_name = "N", requires = "pcap", value_parser = clap::value_parser!(u32).range(40..=65_535))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, requires = "pcap", value_parser = clap::value_parser!(u32).range(40..=65_535))]
     pub snaplen: Option<u32>,
     /// Format of the series
     #[arg(long, value_enum, default_value_t = Series::Csv)]
@@ -167,7 +167,7 @@ pub struct CompareArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "sim")]
     pub on: Vec<String>,
     /// Run each with seeds 1 to K, or A to B
-    #[arg(long, value_name = "K|A..B", default_value = "10")]
+    #[arg(long, value_name = "K|A..B", allow_negative_numbers = true, default_value = "10")]
     pub seeds: Seeds,
     /// Run only the Ith of N parts of the seeds, as each job of an array does; `narrows merge` puts the
     /// results together

@@ -25,7 +25,7 @@ pub struct PapersArgs {
     #[arg(long)]
     pub quick: bool,
     /// So many seeds in place of each table's own, where it has several
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
     /// Stop a claim of sbd/claims where 5 or 10 of its 20 seeds settle it; by a rule that keeps its error rate at 5 %. The
     /// table says how many seeds each has

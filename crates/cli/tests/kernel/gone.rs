@@ -67,9 +67,9 @@ fn a_namespace_called_default_is_not_the_machines() {
 fn what_has_gone_is_found_by_what_it_was_called() {
     let Some(host) = Host::new("gone") else { return };
     let before = host.state();
-    let root = host.cgroups();
-    let folder = format!("{root}/nr-gone-test-{}/", std::process::id());
-    host.sh(&format!("ip netns add nr-gone-test; mkdir {folder}"));
+    host.sh("ip netns add nr-gone-test");
+    let cgroup = host.cgroup("gone");
+    let folder = format!("{}/", cgroup.folder);
     host.does(&["load", "lia"]);
     host.does(&["use", "lia", "--netns", "nr-gone-test", "--mptcp-only"]);
     host.does(&["use", "lia", "--cgroup", &folder]);

@@ -3,7 +3,9 @@
 use narrows_kernel::{reap, state};
 use narrows_testkit::machine::{Turn, passes_in_a_process_of_its_own, turn};
 use narrows_testkit::wait_until;
+use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 /// Its network, BPF file system, `/etc`.
@@ -92,6 +94,13 @@ impl Host {
         self.sh("findmnt -nt cgroup2 -o TARGET | head -1").trim().to_owned()
     }
 
+    /// A cgroup for a test.
+    pub fn cgroup(&self, name: &str) -> Cgroup {
+        let folder = format!("{}/nr-{name}-test-{}", self.cgroups(), std::process::id());
+        fs::create_dir(&folder).unwrap();
+        Cgroup { folder }
+    }
+
     pub fn default(&self) -> String {
         self.sh("cat /proc/sys/net/ipv4/tcp_congestion_control").trim().to_owned()
     }
@@ -136,6 +145,26 @@ impl Drop for Host {
         let _ = self.command(&["sh", "-c", aborted]).output();
         let _ = self.init.kill();
         let _ = self.init.wait();
+    }
+}
+
+/// Goes with the test, also with one that fails, and what is below it first.
+pub struct Cgroup {
+    pub folder: String,
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        fn remove(folder: &Path) {
+            for below in fs::read_dir(folder).into_iter().flatten().flatten() {
+                if below.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    remove(&below.path());
+                }
+            }
+            // What has processes stays; of a test that has removed it there is nothing.
+            let _ = fs::remove_dir(folder);
+        }
+        remove(Path::new(&self.folder));
     }
 }
 

@@ -114,41 +114,39 @@ fn a_namespace_and_a_cgroup_have_choices_of_their_own() {
     host.sh("ip netns add nr-loader-test");
     let there = "ip netns exec nr-loader-test cat /proc/sys/net/ipv4/tcp_congestion_control";
     host.sh("ip netns exec nr-loader-test sh -c 'echo reno > /proc/sys/net/ipv4/tcp_congestion_control'");
-    let root = host.cgroups();
-    let folder = format!("{root}/nr-loader-test-{}", std::process::id());
-    host.sh(&format!("mkdir {folder}"));
+    let cgroup = host.cgroup("loader");
+    let folder = cgroup.folder.as_str();
 
     host.does(&["load", "balia", "olia"]);
     host.does(&["use", "balia", "--netns", "nr-loader-test"]);
     assert_eq!(host.sh(there), "nr_balia\n");
     assert_eq!(host.default(), "reno");
-    host.does(&["use", "balia", "--cgroup", &folder]);
-    assert_eq!(host.begins_in(&folder, false), ["nr_balia", "nr_balia"]);
-    host.does(&["use", "olia", "--cgroup", &folder, "--mptcp-only"]);
-    assert_eq!(host.begins_in(&folder, true), ["nr_olia", "nr_olia"]);
-    assert_eq!(host.begins_in(&folder, false), ["reno", "reno"]);
+    host.does(&["use", "balia", "--cgroup", folder]);
+    assert_eq!(host.begins_in(folder, false), ["nr_balia", "nr_balia"]);
+    host.does(&["use", "olia", "--cgroup", folder, "--mptcp-only"]);
+    assert_eq!(host.begins_in(folder, true), ["nr_olia", "nr_olia"]);
+    assert_eq!(host.begins_in(folder, false), ["reno", "reno"]);
     assert_eq!(host.begins(true), ["reno", "reno"], "not in the cgroup");
 
     let undone = format!("cgroup {folder}: no longer nr_olia\n");
-    assert_eq!(host.does(&["unuse", "--cgroup", &folder]), undone);
-    assert_eq!(host.begins_in(&folder, true), ["reno", "reno"]);
-    host.does(&["use", "olia", "--cgroup", &folder]);
+    assert_eq!(host.does(&["unuse", "--cgroup", folder]), undone);
+    assert_eq!(host.begins_in(folder, true), ["reno", "reno"]);
+    host.does(&["use", "olia", "--cgroup", folder]);
     // The other way round: unload undoes the uses, and those alone that are its.
     assert_eq!(
         host.does(&["unload", "balia"]),
         "nr-loader-test: restored reno instead of nr_balia\nnr_balia: unloaded\n"
     );
     assert_eq!(host.sh(there), "reno\n");
-    assert_eq!(host.begins_in(&folder, true), ["nr_olia", "nr_olia"]);
+    assert_eq!(host.begins_in(folder, true), ["nr_olia", "nr_olia"]);
     // A cgroup of the same name is another one; a service's comes and goes with it.
     host.sh(&format!("rmdir {folder}; mkdir {folder}"));
-    assert_eq!(host.begins_in(&folder, true), ["reno", "reno"]);
-    host.does(&["use", "olia", "--cgroup", &folder]);
-    assert_eq!(host.begins_in(&folder, true), ["nr_olia", "nr_olia"]);
+    assert_eq!(host.begins_in(folder, true), ["reno", "reno"]);
+    host.does(&["use", "olia", "--cgroup", folder]);
+    assert_eq!(host.begins_in(folder, true), ["nr_olia", "nr_olia"]);
     let undone = format!("{folder}: no longer nr_olia\nnr_olia: unloaded\n");
     assert_eq!(host.does(&["unload"]), undone, "the other one is forgotten");
-    assert_eq!(host.begins_in(&folder, true), ["reno", "reno"]);
-    host.sh(&format!("rmdir {folder}"));
+    assert_eq!(host.begins_in(folder, true), ["reno", "reno"]);
     host.sh("ip netns del nr-loader-test");
     assert_eq!(host.state(), before);
 }

@@ -273,9 +273,9 @@ fn a_listener_that_cannot_be_moved_is_named() {
 #[test]
 fn listeners_of_a_cgroup_are_moved_and_their_plain_tcp_is_not() {
     let Some(host) = host("listeners of a cgroup") else { return };
-    let root = host.cgroups();
-    let folder = format!("{root}/nr-older-test-{}", std::process::id());
-    host.sh(&format!("mkdir {folder} {folder}/below"));
+    let cgroup = host.cgroup("older");
+    let folder = cgroup.folder.as_str();
+    host.sh(&format!("mkdir {folder}/below"));
     let mut elsewhere = Server::new(&host, "");
     let elsewhere_port = elsewhere.does("listen");
     let mut inside = Server::new(&host, &format!("echo $$ > {folder}/below/cgroup.procs;"));
@@ -286,7 +286,7 @@ fn listeners_of_a_cgroup_are_moved_and_their_plain_tcp_is_not() {
     host.sh(&format!("echo {pid} > {folder}/cgroup.procs"));
 
     host.does(&["load", "olia"]);
-    let output = host.does(&["use", "olia", "--cgroup", &folder, "--mptcp-only"]);
+    let output = host.does(&["use", "olia", "--cgroup", folder, "--mptcp-only"]);
     let used = format!("nr_olia: used in {folder} for new MPTCP connections\n");
     let moved = "moved 1 older MPTCP listener\n";
     let kept = format!(
@@ -306,15 +306,14 @@ fn listeners_of_a_cgroup_are_moved_and_their_plain_tcp_is_not() {
     assert_eq!(controls(&host, &elsewhere_port), ["reno"]);
 
     // Not for MPTCP alone, the other one can be moved, too.
-    let output = host.does(&["use", "olia", "--cgroup", &folder]);
+    let output = host.does(&["use", "olia", "--cgroup", folder]);
     assert_eq!(output, format!("nr_olia: used in {folder} for new connections\n{moved}"));
     later.does("connect");
     join(&host, &mut later);
     assert_eq!(controls(&host, &later_port), ["nr_olia", "nr_olia"]);
     no_join(&host);
-    let output = host.does(&["unuse", "--cgroup", &folder]);
+    let output = host.does(&["unuse", "--cgroup", folder]);
     assert!(output.contains("\nmoved 2 older MPTCP listeners\n"), "{output}");
     drop((inside, later, elsewhere));
     host.does(&["unload"]);
-    host.sh(&format!("rmdir {folder}/below {folder}"));
 }

@@ -150,9 +150,9 @@ fn what_cannot_be_watched_is_refused_in_one_line() {
 #[test]
 fn of_a_cgroup_only_its_connections_are_watched() {
     let Some(host) = Host::new("watch, cgroup") else { return };
-    let root = host.cgroups();
-    let folder = format!("{root}/nr-watch-test-{}", std::process::id());
-    host.sh(&format!("mkdir -p {folder}/below"));
+    let cgroup = host.cgroup("watch");
+    let folder = cgroup.folder.as_str();
+    host.sh(&format!("mkdir {folder}/below"));
     let paths = Paths::new(&host, "", "12000");
     let _outside = [paths.serve("262"), paths.send("262", "reno", &["10.99.1.2"])];
     let inside = paths.send_in(&format!("{folder}/below"), "262", "reno", &["10.99.1.2"]);
@@ -163,7 +163,7 @@ fn of_a_cgroup_only_its_connections_are_watched() {
     let mut all = Process::watch(&host, &["--json"]);
     all.until(|line| (count(line) == 2).then_some(()));
     all.end(&host, "-INT");
-    let mut watch = Process::watch(&host, &["--json", "--cgroup", &folder]);
+    let mut watch = Process::watch(&host, &["--json", "--cgroup", folder]);
     let report = watch.until(|line| (count(line) > 0).then(|| line.to_owned()));
     assert_eq!(count(&report), 1, "{report}");
     let sockets = host.sh(&format!("ss -tnHp dport 5000 | grep pid={},", inside.id()));
@@ -172,5 +172,4 @@ fn of_a_cgroup_only_its_connections_are_watched() {
     assert!(sockets.contains(local), "{local} in {sockets}");
     watch.end(&host, "-INT");
     drop(inside);
-    host.sh(&format!("rmdir {folder}/below {folder}"));
 }

@@ -181,7 +181,7 @@ pub fn control(cc: &str, under_test: bool) -> Result<Algorithm, String> {
 pub fn flows(file: &File, links: &[Link], tcp: TcpConfig, end: Nanos) -> Result<Vec<Flow>, Fault> {
     let one = |(name, flow): (&String, &file::Flow)| {
         let mut resolved = one_flow(file, name, flow, links, end)?;
-        options(name, flow, tcp, &mut resolved)?;
+        options(name, flow, links, tcp, &mut resolved)?;
         Ok(resolved)
     };
     file.flows.iter().map(one).collect()
@@ -245,7 +245,7 @@ fn one_flow(
                 ));
             }
         }
-        (_, Some(_)) if matches!(source, Source::Nada { .. }) => {
+        (_, _) if matches!(source, Source::Nada { .. }) => {
             return Err(fault("source", "nada is a source of udp".into()));
         }
         (_, Some(cc)) => {
@@ -262,13 +262,17 @@ fn one_flow(
 fn options(
     name: &str,
     flow: &file::Flow,
+    links: &[Link],
     tcp: TcpConfig,
     resolved: &mut Flow,
 ) -> Result<(), Fault> {
     let fault = |field: &str, message: String| Fault::new(["flows", name, field], message);
     if resolved.kind == FlowKind::Udp {
-        if flow.send_buffer.is_some() || flow.recv_buffer.is_some() {
-            return Err(Fault::new(["flows", name], "udp has no buffers here"));
+        for (field, given) in [("send_buffer", flow.send_buffer), ("recv_buffer", flow.recv_buffer)]
+        {
+            if given.is_some() {
+                return Err(fault(field, "udp has no buffers here".into()));
+            }
         }
         if flow.tcp.is_some() {
             return Err(fault("tcp", "udp has no options of tcp".into()));
@@ -279,6 +283,12 @@ fn options(
             _ => unreachable!("one_flow refuses it"),
         };
         source::check_udp(size).map_err(|message| fault("source", message))?;
+        let over = resolved.paths.iter().flat_map(|path| &path.links).map(|&link| &links[link]);
+        if let Some(narrow) = over.map(|link| &link.config).find(|link| link.mtu < size.min()) {
+            let (least, mtu, link) = (size.min(), narrow.mtu, &narrow.name);
+            let message = format!("no packet of {least} B fits the MTU of {mtu} B of link {link}");
+            return Err(fault("source", message));
+        }
     }
     resolved.tcp = tcp::config(&flow.tcp, tcp)
         .map_err(|(field, message)| Fault::new(["flows", name, "tcp", field], message))?;

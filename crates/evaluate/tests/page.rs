@@ -1,0 +1,171 @@
+//! What pages say in prose of the recommended controls, against the tables of docs/results/bcp133.md, which `make bcp133`
+//! writes.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use narrows_evaluate::PAGE;
+
+/// The recommended controls.
+const OURS: [&str; 2] = ["greno+xcorr", "gcubic+xcorr"];
+const SHORT: &str = "falls short";
+const UNKNOWN: &str = "cannot be told";
+
+fn page(name: &str) -> String {
+    fs::read_to_string(format!("{}/../../docs/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+/// The rows of the first table after `mark`, its head first.
+fn rows(page: &str, mark: &str) -> Vec<Vec<String>> {
+    let (_, after) = page.split_once(mark).unwrap_or_else(|| panic!("no {mark}"));
+    let lines = after.lines().skip_while(|line| !line.starts_with('|'));
+    let lines = lines.take_while(|line| line.starts_with('|'));
+    let cells = |line: &str| {
+        let cells = line.trim_matches('|').split('|');
+        cells.map(|cell| cell.trim().to_owned()).collect()
+    };
+    lines
+        .filter(|line| !line.starts_with("| ---") && !line.starts_with("|---"))
+        .map(cells)
+        .collect()
+}
+
+/// The table of verdicts.
+struct Verdicts {
+    laws: Vec<String>,
+    /// Criterion, keyword, and a verdict for each law.
+    of: Vec<Vec<String>>,
+    /// Its last row.
+    counts: Vec<String>,
+}
+
+impl Verdicts {
+    fn new(page: &str) -> Verdicts {
+        let mut of = rows(page, "<!-- table bcp133 -->");
+        let laws = of.remove(0).split_off(2).iter().map(|law| law.replace('`', "")).collect();
+        let counts = of.pop().unwrap().split_off(2);
+        Verdicts { laws, of, counts }
+    }
+
+    /// The criteria with this verdict, in the order of the RFC; only the MUSTs among them, or only the others.
+    fn criteria(&self, law: &str, verdict: &str, must: bool) -> Vec<&str> {
+        let column = 2 + self.laws.iter().position(|one| one == law).expect("a column of the law");
+        let found = self.of.iter().filter(|row| row[column] == verdict);
+        found.filter(|row| (row[1] == "MUST") == must).map(|row| row[0].as_str()).collect()
+    }
+
+    /// Criteria with the verdict, by who of ours has it: both, the first, the second.
+    fn ours(&self, verdict: &str, must: bool) -> [Vec<&str>; 3] {
+        let [first, second] = OURS.map(|law| self.criteria(law, verdict, must));
+        let (both, first): (Vec<_>, _) = first.into_iter().partition(|one| second.contains(one));
+        let second = second.into_iter().filter(|one| !both.contains(one)).collect();
+        [both, first, second]
+    }
+}
+
+fn number(of: usize) -> &'static str {
+    ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"][of]
+}
+
+fn musts(of: &[&str]) -> String {
+    format!("{} MUST{}", number(of.len()), if of.len() == 1 { "" } else { "s" })
+}
+
+#[test]
+fn the_tables_agree_with_each_other() {
+    let page = page(PAGE);
+    let verdicts = Verdicts::new(&page);
+    let mut short = BTreeSet::new();
+    for (law, counts) in verdicts.laws.iter().zip(&verdicts.counts) {
+        let [must, others] = [true, false].map(|must| verdicts.criteria(law, SHORT, must));
+        assert_eq!(*counts, format!("{}, {}", must.len(), must.len() + others.len()), "{law}");
+        short.extend(must.iter().chain(&others).map(|one| (law.clone(), (*one).to_owned())));
+    }
+    let listed = rows(&page, "<!-- table bcp133-short -->");
+    let listed = listed.iter().skip(1).map(|row| (row[0].replace('`', ""), row[1].clone()));
+    assert_eq!(listed.collect::<BTreeSet<_>>(), short);
+    let laws = number(verdicts.laws.len());
+    let heading = format!("## {}{} controls\n", laws[..1].to_uppercase(), &laws[1..]);
+    assert!(page.contains(&heading), "expected in docs/{PAGE}: {heading}");
+}
+
+/// As `docs/method/one-flow.md` has it, without what stands in parentheses there.
+#[test]
+fn pages_say_what_the_recommended_controls_fall_short_of() {
+    let results = page(PAGE);
+    let verdicts = Verdicts::new(&results);
+    let [must, first, second] = verdicts.ours(SHORT, true);
+    assert!(first.is_empty() && second.is_empty(), "a MUST of one: {first:?} {second:?}");
+    let [others, first, second] = verdicts.ours(SHORT, false);
+    assert!(first.is_empty(), "{first:?}");
+    let [unknown, unknown_first, unknown_second] = verdicts.ours(UNKNOWN, true);
+    assert!(unknown_first.is_empty() && unknown_second.is_empty(), "a MUST of one");
+    let [list, others, second, told] =
+        [must.clone(), others, second, unknown.clone()].map(|all| all.join(" and "));
+    let (must, unknown) = (musts(&must), musts(&unknown));
+
+    let says = format!(
+        "**Both fall short of {must}**, {list}, and of {others}; `{}` of {second}, too; {unknown} \
+         cannot be told, {told}.",
+        OURS[1]
+    );
+    assert!(results.contains(&says), "expected in docs/{PAGE}:\n{says}");
+
+    let method = page("method/one-flow.md");
+    let mut parts = method.split('(');
+    let mut plain = parts.next().unwrap().trim_end().to_owned();
+    for part in parts {
+        plain += part.split_once(')').map_or(part, |(_, after)| after).trim_end();
+    }
+    let plain = plain.replace('\n', " ");
+    let says = format!(
+        "of {must}, {list}, and of {others}, `gcubic` of {second}, too; {unknown}, {told}, cannot \
+         be told. All other MUSTs that were run are met, or are the host's."
+    );
+    assert!(plain.contains(&says), "expected in docs/method/one-flow.md:\n{says}");
+    let known = [SHORT, UNKNOWN, "meets", "the host's", "answered"];
+    for law in OURS {
+        let all = known.iter().map(|verdict| verdicts.criteria(law, verdict, true).len());
+        let musts = verdicts.of.iter().filter(|row| row[1] == "MUST").count();
+        assert_eq!(all.sum::<usize>(), musts, "{law}");
+    }
+}
+
+/// Each verdict of ours but the good ones has its line in the table of reasons, with the figure of its worst cell.
+#[test]
+fn each_shortcoming_has_its_reason_and_its_figure() {
+    let page = page(PAGE);
+    let verdicts = Verdicts::new(&page);
+    let mut expected = BTreeSet::new();
+    for verdict in [SHORT, UNKNOWN] {
+        for must in [true, false] {
+            let [both, first, second] = verdicts.ours(verdict, must);
+            let said = |laws: &str| match (verdict, laws) {
+                (SHORT, "both") => "both fall short".to_owned(),
+                (SHORT, law) => format!("{law} falls short"),
+                (_, laws) => format!("{laws}: {verdict}"),
+            };
+            let laws = ["both".to_owned(), format!("`{}`", OURS[0]), format!("`{}`", OURS[1])];
+            for (criteria, laws) in [both, first, second].into_iter().zip(laws) {
+                let said = said(&laws);
+                expected.extend(criteria.into_iter().map(|one| (one.to_owned(), said.clone())));
+            }
+        }
+    }
+    let reasons = rows(&page, "### Where ours fall short, and why");
+    let reasons = &reasons[1..];
+    let split = |row: &Vec<String>| {
+        let (criterion, said) = row[0].split_once(", ").expect("a criterion, and who");
+        (criterion.to_owned(), said.to_owned())
+    };
+    assert_eq!(reasons.iter().map(split).collect::<BTreeSet<_>>(), expected);
+
+    for row in rows(&page, "<!-- table bcp133-short -->") {
+        let [law, criterion, _, figure, ..] = &row[..] else { panic!("{row:?}") };
+        if !OURS.contains(&law.trim_matches('`')) {
+            continue;
+        }
+        let reason = reasons.iter().find(|reason| split(reason).0 == *criterion).unwrap();
+        assert!(reason[1].contains(figure), "{law}, {criterion}: expected {figure}");
+    }
+}
