@@ -21,7 +21,7 @@
 
 #define NR_RANDOM_WINDOW_US 4000000u
 #define NR_RANDOM_BEHIND_US 1000000u /* a clock that is slightly behind, as on another CPU */
-#define NR_RANDOM_LEAST 7u /* of the last eight */
+#define NR_RANDOM_LEAST 7u	     /* of the last eight */
 
 /* The least delay of the open window of time and of the one before it. */
 struct nr_least {
