@@ -14,7 +14,10 @@ fn main() {
     build.include("c");
     // Hooks have one signature; most do not use all arguments. What a compiler of tomorrow warns of
     // stops nobody's build: `make lint` has every warning an error.
-    build.flag("-Wextra").flag("-Wno-unused-parameter").opt_level(2);
+    build.flag("-Wextra").flag("-Wno-unused-parameter");
+    // What is built without optimisation, as for another crate's build script, does nothing that takes long.
+    let optimised = std::env::var("OPT_LEVEL").is_ok_and(|level| level != "0");
+    build.opt_level(if optimised { 2 } else { 0 });
     let env = std::env::var("CARGO_CFG_TARGET_ENV");
     if env.is_ok_and(|env| env == "msvc") && std::env::var_os("CC").is_none() {
         build.compiler("clang"); // cl.exe does not know GNU C
@@ -25,8 +28,37 @@ fn main() {
     if tested && std::env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
         build.flag("-fsanitize=undefined").flag("-fsanitize-undefined-trap-on-error");
     }
+    let laws = laws(&headers);
+    // Nothing runs what clippy checks, but for build scripts, which are not optimised.
+    let clippy = |wrapper: String| wrapper.contains("clippy");
+    let checked = optimised && std::env::var("RUSTC_WORKSPACE_WRAPPER").is_ok_and(clippy);
+    if !checked {
+        compile(build, laws);
+    }
+    sources(&headers);
+
+    // The headers once more, for the model checker.
+    if tested && !checked {
+        println!("cargo::rerun-if-changed=tests/loom");
+        cc::Build::new()
+            .file("tests/loom/laws.c")
+            .include("c")
+            .std("c11")
+            .flag("-Wno-unused-parameter")
+            .flag("-fno-strict-aliasing")
+            .flag("-fexceptions") // a failure unwinds
+            .opt_level(if optimised { 2 } else { 0 })
+            .cargo_metadata(false)
+            .compile("narrows_laws_loom");
+        let out = std::env::var("OUT_DIR").unwrap();
+        println!("cargo::rustc-link-arg-tests={out}/libnarrows_laws_loom.a");
+    }
+}
+
+/// Each law separately, and what they share.
+fn compile(mut build: cc::Build, laws: Vec<(u8, String)>) {
     let mut objects = build.clone().files(["c/native.c", "c/many.c"]).compile_intermediates();
-    for (number, name) in laws(&headers) {
+    for (number, name) in laws {
         let mut law = build.clone();
         law.define("NR_LAW_HEADER", format!("\"laws/{name}.h\"").as_str()).file("c/module.c");
         law.define("NR_THIS", name.as_str()).define("NR_NUMBER", number.to_string().as_str());
@@ -35,8 +67,10 @@ fn main() {
         objects.extend(law.out_dir(out).compile_intermediates());
     }
     build.objects(objects).compile("narrows_laws");
+}
 
-    // The sources as text, for laws compiled at run time.
+/// The sources as text, for laws compiled at run time.
+fn sources(headers: &Path) {
     let mut list = String::from("&[");
     for folder in ["", "detect/", "detect/xcorr/", "laws/", "laws/bbr/", "start/"] {
         let files = std::fs::read_dir(headers.join(folder)).expect("the headers are there");
@@ -51,23 +85,6 @@ fn main() {
     }
     let to = Path::new(&std::env::var("OUT_DIR").unwrap()).join("headers.rs");
     std::fs::write(to, list + "]").expect("the folder is there");
-
-    // The headers once more, for the model checker.
-    if tested {
-        println!("cargo::rerun-if-changed=tests/loom");
-        cc::Build::new()
-            .file("tests/loom/laws.c")
-            .include("c")
-            .std("c11")
-            .flag("-Wno-unused-parameter")
-            .flag("-fno-strict-aliasing")
-            .flag("-fexceptions") // a failure unwinds
-            .opt_level(2)
-            .cargo_metadata(false)
-            .compile("narrows_laws_loom");
-        let out = std::env::var("OUT_DIR").unwrap();
-        println!("cargo::rustc-link-arg-tests={out}/libnarrows_laws_loom.a");
-    }
 }
 
 /// The lines of `laws.def`; the build stops at an invalid one.

@@ -65,7 +65,7 @@ pub fn compile_user() -> Result<(), Error> {
     let mut defines = user::defines(law.header(), law.name()).to_vec();
     defines.extend(clang::defines(Control::of(Law::USER)));
     defines.push(format!("-DNR_BUILD=0x{}u", &law.sha256()[..8]));
-    let compile = |(kind, source, define): (&str, &str, Option<&str>)| {
+    let compile = &|(kind, source, define): (&str, &str, Option<&str>)| {
         let source = folder.join(format!("{source}.bpf.c"));
         let object = folder.join(format!("{kind}.bpf.o"));
         let arch = std::env::consts::ARCH;
@@ -82,8 +82,12 @@ pub fn compile_user() -> Result<(), Error> {
         }
         std::fs::read(&object).map_err(|e| error(format!("cannot read its object: {e}")))
     };
-    let [control, detect, replay] = clang::KINDS;
-    let objects = [compile(control)?, compile(detect)?, compile(replay)?];
+    let objects = std::thread::scope(|scope| {
+        let all = clang::KINDS.map(|kind| scope.spawn(move || compile(kind)));
+        all.map(|one| one.join().expect("no panic"))
+    });
+    let [control, detect, replay] = objects;
+    let objects = [control?, detect?, replay?];
     if !law.is_unchanged() {
         return Err(error("changed since this command compiled it; run it again".into()));
     }

@@ -74,7 +74,20 @@ fn the_package_passes_its_slow_tests() {
     pytest(here(), &["-m", "slow", "tests"]);
 }
 
+/// With two seeds, which have a mean and an interval, too; as they are `make python` runs them.
 #[test]
 fn the_notebooks_run() {
-    pytest(&here().join("../../docs/notebooks"), &["--nbmake", "--nbmake-timeout", "600", "."]);
+    let folder = tempfile::tempdir().unwrap();
+    let mut compared = 0;
+    for file in fs::read_dir(here().join("../../docs/notebooks")).unwrap() {
+        let file = file.unwrap();
+        let (name, text) = (file.file_name(), fs::read_to_string(file.path()).unwrap());
+        let seeds = text.match_indices("seeds=").collect::<Vec<_>>();
+        compared += seeds.len();
+        let text = text.replace("seeds=10)", "seeds=2)").replace("seeds=5,", "seeds=2,");
+        assert_eq!(text.matches("seeds=2").count(), seeds.len(), "{}", name.display());
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    assert!(compared > 0, "no notebook compares");
+    pytest(folder.path(), &["--nbmake", "--nbmake-timeout", "600", "."]);
 }

@@ -5,6 +5,7 @@ use super::host::Host;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
+use std::thread::scope;
 
 /// A server, and a client that calls itself two lines, the second with a byte that is no text. It sends on
 /// two subflows.
@@ -79,14 +80,18 @@ fn names_that_others_chose_do_not_command_the_terminal() {
     let _client = python("\"$name\"", CLIENT);
     let check = concat!(env!("CARGO_BIN_EXE_narrows"), " kernel check");
     let checked = inside("\"$name\"", check).output().unwrap();
-    let watch = |args: &[&str]| host.does(&[&["watch", "--for", "3"], args].concat());
+    let watch = &|args: &[&str]| host.does(&[&["watch", "--for", "3"], args].concat());
+    let [watched, watched_json] = scope(|scope| {
+        let both = [&[][..], &["--json"]].map(|args| scope.spawn(move || watch(args)));
+        both.map(|one| one.join().unwrap())
+    });
     let all = [
         host.does(&["status"]),
         host.does(&["status", "--json"]),
         String::from_utf8([checked.stdout, checked.stderr].concat()).unwrap(),
         host.refuses(&["use", "lia", "--netns", "n\u{1b}[2J\n\u{202e}"]),
-        watch(&[]),
-        watch(&["--json"]),
+        watched,
+        watched_json,
         host.does(&["export"]),
         host.does(&["unload", "lia"]),
     ];

@@ -6,7 +6,7 @@ use super::paths::{Paths, Process};
 use narrows_testkit::wait_until;
 use serde_json::{Value, json};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The names of two clients: the paths of one meet in a link, those of the other do not.
 const CLIENTS: [&str; 2] = ["shared-client", "apart-client"];
@@ -30,12 +30,23 @@ fn acked(host: &Host, client: &str) -> [f64; 2] {
     [mptcp, tcp / connections]
 }
 
-/// What the MPTCP connection of each client gets, in shares of the TCP connections beside it.
-fn shares(host: &Host) -> [f64; 2] {
-    let before = CLIENTS.map(|client| acked(host, client));
-    sleep(MEASURED);
-    let now = CLIENTS.map(|client| acked(host, client));
-    [0, 1].map(|n| (now[n][0] - before[n][0]) / (now[n][1] - before[n][1]))
+/// What was acknowledged when a measurement of shares began.
+struct Shares {
+    began: Instant,
+    before: [[f64; 2]; 2],
+}
+
+impl Shares {
+    fn begin(host: &Host) -> Shares {
+        Shares { before: CLIENTS.map(|client| acked(host, client)), began: Instant::now() }
+    }
+
+    /// What the MPTCP connection of each client gets, in shares of the TCP connections beside it.
+    fn end(self, host: &Host) -> [f64; 2] {
+        sleep(MEASURED.saturating_sub(self.began.elapsed()));
+        let (before, now) = (self.before, CLIENTS.map(|client| acked(host, client)));
+        [0, 1].map(|n| (now[n][0] - before[n][0]) / (now[n][1] - before[n][1]))
+    }
 }
 
 /// The connection of a client's namespace in the JSON of the status.
@@ -95,6 +106,7 @@ fn an_operator_watches_loads_a_control_sees_shares_change_and_undoes_it() {
         .collect();
     assert!(sentences.iter().any(|one| one.contains("coupled they would take one share there")));
     watch.end(&host, "-INT");
+    let uncoupled = Shares::begin(&host);
     for (client, capture) in CLIENTS.into_iter().zip(captures) {
         let said = capture.rest();
         // By the links their packets go to.
@@ -119,7 +131,7 @@ fn an_operator_watches_loads_a_control_sees_shares_change_and_undoes_it() {
         let right = since.iter().filter(|(right, _)| *right).count();
         assert!(2 * right > of, "{client}: right in {right} of {of}:\n{said}");
     }
-    let uncoupled = shares(&host);
+    let uncoupled = uncoupled.end(&host);
 
     host.does(&["load", "greno+xcorr"]);
     for client in CLIENTS {
@@ -143,7 +155,7 @@ fn an_operator_watches_loads_a_control_sees_shares_change_and_undoes_it() {
             if found == expected { Ok(()) } else { Err(format!("{client}: {found:?}")) }
         });
     }
-    let coupled = shares(&host);
+    let coupled = Shares::begin(&host).end(&host);
     println!("  shares of TCP, without and with the control: {uncoupled:.2?}, {coupled:.2?}");
     let kept = [0, 1].map(|n| coupled[n] / uncoupled[n]);
     assert!(kept[0] < 0.85, "where they meet it takes less");

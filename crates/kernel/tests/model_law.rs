@@ -25,7 +25,7 @@ const RATE: f64 = 625_000.0;
 #[test]
 fn a_model_law_paces_and_is_told_of_losses_timeouts_and_idle_time() {
     let Some(_alone) = Alone::with("a model law", &[]) else { return };
-    let law = user::load(Path::new("tests/model/paced.h"), Checks::None).unwrap();
+    let law = user::load(Path::new("tests/model_law/paced.h"), Checks::None).unwrap();
     let law = Control::of(law);
     object::compile_user().unwrap();
     let registered = Registered::register(law).unwrap();
