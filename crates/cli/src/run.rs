@@ -43,6 +43,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     let stop = stop::on_signal()?;
     let series = args.live || args.out.is_some() || args.report.is_some() || args.plots.is_some();
     let seed = args.seed;
+    if args.threads.is_some() && host.id() != HostId::SIM {
+        let message = "only the simulator runs on several; expected --on sim";
+        return Err(Error::input("--threads", message));
+    }
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.map_or_else(cores, usize::from);
     let app = app.as_ref();
@@ -53,10 +57,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
         if host.id() == HostId::SIM {
             let parts = match parts(&job)? {
                 Some((parts, ahead)) => {
-                    let ahead = show_time(ahead);
+                    let (threads, ahead) = (threads.min(parts), show_time(ahead));
                     format!(
-                        "in {parts} parts on {} threads, which wait for each other every {ahead}",
-                        threads.min(parts)
+                        "on {threads} threads, in {parts} parts that wait for each other every {ahead}"
                     )
                 }
                 None => "on one thread".into(),

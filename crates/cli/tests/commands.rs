@@ -230,6 +230,28 @@ fn a_dry_run_shows_links_flows_and_size() {
 }
 
 #[test]
+fn a_run_says_on_how_many_threads_and_is_the_same_on_any_number() {
+    let last = |scenario: &str, threads: &str| {
+        let text = narrows(&["run", scenario, "--threads", threads, "--dry-run"]);
+        text.lines().last().unwrap().to_owned()
+    };
+    assert_eq!(last("sbd/nsb-2", "8"), "on one thread");
+    assert_eq!(last("lisa/fat-tree", "1"), "on one thread");
+    let two = last("lisa/fat-tree", "2");
+    assert!(two.starts_with("on 2 threads, in ") && two.ends_with(" us"), "{two}");
+    let run = |threads: &str| {
+        let set = "duration=1 s";
+        narrows(&["run", "lisa/fat-tree", "--set", set, "--threads", threads, "--json"])
+    };
+    assert!(run("1") == run("3"));
+    let output = Command::new(env!("CARGO_BIN_EXE_narrows"))
+        .args(["run", "sbd/nsb-2", "--on", "kernel", "--threads", "2", "--dry-run"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
 fn phases_are_shown_and_how_right_the_detector_was_in_each() {
     let text = narrows(&["run", "sbd/shifting-30", "--dry-run"]);
     let phases = "\nphases: bottlenecks of the paths under test, + where several meet in one\n  \

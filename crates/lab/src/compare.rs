@@ -419,7 +419,7 @@ pub mod tests {
             };
             let (simulated, now, most) =
                 (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
-            let run = |task: Task| {
+            let run = |task: Task, _: usize| {
                 if task.host == HostId::SIM {
                     simulated.fetch_add(1, Ordering::SeqCst);
                 } else {
@@ -459,6 +459,37 @@ pub mod tests {
         assert_eq!(most(0), 1);
         assert_eq!(most(1), 1);
         assert_eq!(most(3), 3);
+    }
+
+    /// While there are enough, each has one; of three on eight the last has all that nobody else uses.
+    #[test]
+    fn the_threads_that_no_run_needs_are_given_to_those_that_are_left() {
+        let cases = [case()];
+        let controls = ["olia".parse().unwrap()];
+        let threads = |seeds, jobs| {
+            let seeds = Seeds::up_to(seeds);
+            let plan = Plan { controls: &controls, seeds, jobs, ..plan(&cases) };
+            let had = std::sync::Mutex::new(Vec::new());
+            let run = |task: Task, threads: usize| {
+                had.lock().unwrap().push(threads);
+                let Finished { summary, series, .. } =
+                    finished("olia", task.host, task.seed, 1.0, None);
+                Ok(Run {
+                    summary,
+                    series,
+                    watched: crate::watched::Watched::default(),
+                    decisions: Vec::new(),
+                    notes: Vec::new(),
+                })
+            };
+            each(plan, &|_| false, None, &|_| (), &run).unwrap();
+            had.into_inner().unwrap()
+        };
+        assert_eq!(threads(1, 4), [4]);
+        assert_eq!(threads(3, 1), [1, 1, 1]);
+        let few = threads(3, 8);
+        assert!(few.iter().all(|threads| [2, 4, 8].contains(threads)), "{few:?}");
+        assert!(threads(9, 2)[..7].iter().all(|&threads| threads == 1));
     }
 
     #[test]

@@ -90,7 +90,7 @@ pub fn idle_bytes(subflows: usize) -> u64 {
 
 /// Prints what an idle connection and each of its subflows take.
 pub fn print_memory() {
-    let [one, eight] = [1, 8].map(|n| alone(&format!("{IDLE}{n}"))[0] / CONNECTIONS as f64);
+    let [one, eight] = [1, 8].map(|n| alone(&format!("{IDLE}{n}"), 1)[0] / CONNECTIONS as f64);
     let subflow = (eight - one) / 7.0;
     let connection = one - subflow;
     println!("an idle connection takes {connection:.0} B, each of its subflows {subflow:.0} B");

@@ -5,8 +5,8 @@
 //! so that its peak memory can be told; the quickest of several counts, as the others were
 //! disturbed. Where ns-2 is installed, it runs the dumbbells in turn with us.
 //!
-//! `--alone NAME [MS]` runs a case once, for so many simulated milliseconds; scripts/instructions
-//! counts what that executes.
+//! `--alone NAME [MS [THREADS]]` runs a case once, for so many simulated milliseconds (`-`: all), on so many threads;
+//! scripts/instructions counts what that executes.
 
 mod connections;
 mod dumbbell;
@@ -110,20 +110,23 @@ fn run(case: &Case, only: Option<Nanos>, threads: usize) -> Outcome {
     Outcome { wall_s, hops, packets: bytes.iter().sum::<u64>() / mss, peak: memory::peak(), jain }
 }
 
-/// Marks the process that runs one case; its name follows, and perhaps the simulated milliseconds.
+/// Marks the process that runs one case; its name follows, and perhaps the simulated milliseconds and the threads.
 const ALONE: &str = "--alone";
 
 /// Runs this program again for one case or measurement and returns the numbers it prints.
-fn alone(name: &str) -> Vec<f64> {
+fn alone(name: &str, threads: usize) -> Vec<f64> {
     let program = std::env::current_exe().expect("this program has a path");
-    let output = Command::new(program).args([ALONE, name]).output().expect("it runs again");
+    let output = Command::new(program)
+        .args([ALONE, name, "-", &threads.to_string()])
+        .output()
+        .expect("it runs again");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
     text.split_whitespace().map(|number| number.parse().expect("a number")).collect()
 }
 
-fn run_alone(case: &Case) -> Outcome {
-    match alone(case.name)[..] {
+fn run_alone(case: &Case, threads: usize) -> Outcome {
+    match alone(case.name, threads)[..] {
         [wall_s, hops, packets, peak, jain] => {
             let [hops, packets, peak] = [hops, packets, peak].map(|number| number as u64);
             Outcome { wall_s, hops, packets, peak, jain }
@@ -139,7 +142,8 @@ fn main_alone(name: &str, milliseconds: Option<&String>, threads: Option<&String
         return;
     }
     let case = CASES.iter().find(|case| case.name == name).expect("a case");
-    let only = milliseconds.map(|ms| ms.parse::<Nanos>().expect("a number") * MILLISECOND);
+    let only = milliseconds.filter(|ms| *ms != "-");
+    let only = only.map(|ms| ms.parse::<Nanos>().expect("a number") * MILLISECOND);
     let Outcome { wall_s, hops, packets, peak, jain } =
         run(case, only, threads.map_or(1, |threads| threads.parse().expect("a number")));
     println!("{wall_s} {hops} {packets} {peak} {jain}");
@@ -150,7 +154,7 @@ fn main_alone(name: &str, milliseconds: Option<&String>, threads: Option<&String
 fn measure(case: &Case) -> f64 {
     let mut ratios = Vec::new();
     let rounds = (0..case.rounds).map(|_| {
-        let ours = run_alone(case);
+        let ours = run_alone(case, 1);
         let theirs = case.ns2.and_then(ns2::packets_per_s);
         ratios.extend(theirs.map(|theirs| ours.packets_per_s() / theirs));
         ours
@@ -175,10 +179,29 @@ fn measure(case: &Case) -> f64 {
 fn compare_bbr(bbr: &str, reno: &str) {
     let of = |name: &str| CASES.iter().find(|case| case.name == name).expect("a case");
     let (bbr, reno) = (of(bbr), of(reno));
-    let speed = |case: &Case| run_alone(case).packets_per_s();
+    let speed = |case: &Case| run_alone(case, 1).packets_per_s();
     let mut ratios: Vec<f64> = (0..2 * bbr.rounds).map(|_| speed(bbr) / speed(reno)).collect();
     ratios.sort_by(f64::total_cmp);
     println!("packets delivered/s in {} over {}: {:.2}", bbr.name, reno.name, ratios[bbr.rounds]);
+}
+
+/// Prints how much faster a fat tree runs on all cores than on one: the median of pairs of runs.
+fn compare_threads(case: &Case) {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut pairs: Vec<(f64, Outcome)> = (0..case.rounds)
+        .map(|_| {
+            let (one, all) = (run_alone(case, 1), run_alone(case, threads));
+            assert_eq!((one.hops, one.packets), (all.hops, all.packets), "other results");
+            (one.wall_s / all.wall_s, all)
+        })
+        .collect();
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (ratio, all) = pairs[case.rounds / 2];
+    let (hops, peak) = (all.hops as f64 / all.wall_s / 1e6, all.peak as f64 / 1e6);
+    println!(
+        "{} on {threads} threads: {ratio:.2} times as fast, {hops:.1} M hops/s, {peak:.0} MB",
+        case.name
+    );
 }
 
 fn main() {
@@ -206,6 +229,11 @@ fn main() {
     }
     if let (Some(small), Some(large)) = (small, large) {
         println!("cost of a packet-hop, k=16 over k=4: {:.2}", large / small);
+    }
+    for case in CASES.iter().filter(|case| ["k=4", "k=8", "k=16"].contains(&case.name)) {
+        if wanted(case.name) || wanted("threads") {
+            compare_threads(case);
+        }
     }
     for (bbr, reno) in [("A-bbr", "A"), ("B-bbr", "B")] {
         if wanted(bbr) {

@@ -34,6 +34,9 @@ pub(crate) trait Part {
     fn sent(&mut self) -> &mut [Vec<Self::Crossing>];
 }
 
+/// What several parts have sent to one.
+type Inbox<C> = Mutex<Vec<Vec<C>>>;
+
 /// The windows of a run, as all threads see them.
 pub(crate) struct Windows<'a, P: Part> {
     parts: &'a [Mutex<P>],
@@ -48,7 +51,7 @@ pub(crate) struct Windows<'a, P: Part> {
     /// By turns of windows: the earliest that will happen behind it.
     next: [AtomicU64; 3],
     /// By turns: what has been sent to each part.
-    inboxes: [Vec<Mutex<Vec<Vec<P::Crossing>>>>; 2],
+    inboxes: [Vec<Inbox<P::Crossing>>; 2],
     /// In the windows that are looked at.
     events: AtomicU64,
     /// The window in which it was found that too little happens.
