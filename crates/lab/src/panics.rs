@@ -2,12 +2,17 @@
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
-use std::sync::Once;
+use std::sync::{Mutex, Once, PoisonError};
+
+use narrows_sim::THREAD;
 
 thread_local! {
     /// During a call of [`catch`] on this thread: the panic's message.
     static MESSAGE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
+
+/// The message of a panic in another thread of a run: its own then panics, too, and says nothing of why.
+static ELSEWHERE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Calls `f`; a panic becomes an error with its message and place, and prints nothing. So does one
 /// that `f` caught itself, as a runtime of tasks does.
@@ -26,6 +31,11 @@ pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, String> {
                     }
                     true
                 }
+                None if std::thread::current().name() == Some(THREAD) => {
+                    let message = panic.to_string().replace('\n', " ");
+                    ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(message);
+                    true
+                }
                 None => false,
             });
             if !ours {
@@ -39,7 +49,9 @@ pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     let message = MESSAGE.take().unwrap_or_default();
     match result {
         Ok(done) if message.is_empty() => Ok(done),
-        _ => Err(message),
+        _ => {
+            Err(ELSEWHERE.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(message))
+        }
     }
 }
 
@@ -53,6 +65,11 @@ mod tests {
         assert!(message.contains("no packet left"), "{message}");
         assert!(message.contains("panics.rs:"), "{message}");
         assert_eq!(catch(|| 7), Ok(7));
+        let message = catch(|| {
+            let part = std::thread::Builder::new().name(THREAD.into());
+            part.spawn(|| panic!("in a part")).unwrap().join().unwrap();
+        });
+        assert!(message.unwrap_err().ends_with("in a part"));
         let message = catch(|| {
             let _ = catch_unwind(|| panic!("in a task"));
             let _ = catch_unwind(|| panic!("after it"));

@@ -455,6 +455,11 @@ impl<P: Copy> Network<P> {
         self.lost.get_or_insert_default();
     }
 
+    /// Whether [`Network::keep_lost`] was called.
+    pub fn keeps_lost(&self) -> bool {
+        self.lost.is_some()
+    }
+
     /// What was dropped since the last call. Whoever has it kept should ask often.
     pub fn drain_lost(&mut self) -> impl Iterator<Item = P> + '_ {
         self.lost.iter_mut().flat_map(|lost| lost.drain(..))

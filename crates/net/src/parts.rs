@@ -129,6 +129,7 @@ impl<P: Copy> Network<P> {
             network.arrive(crossings);
         }
         self.packets = Pool::new();
+        self.reschedule();
         networks
     }
 

@@ -77,7 +77,7 @@ mod wire;
 pub use config::{ConnectionConfig, PathConfig, UdpConfig};
 pub use packet::{Ack, Body, Media, Packet, Payload, Report, Segment};
 pub use passive::{Findings, Found, PassiveDetector};
-pub use sim::{Datagram, Sim};
+pub use sim::{Datagram, Sim, THREAD};
 pub use stats::{
     ConnectionStats, Detection, HeadOfLine, MediaStats, PathStats, SlowStartEnd, UdpStats,
 };

@@ -16,8 +16,10 @@ use crate::Packet;
 const PARTS_PER_THREAD: usize = 4;
 /// Less than this would not be worth it: work of all over that of the largest part.
 const LEAST_GAIN: f64 = 1.25;
-/// How much more belongs together what is near the ends of a route than the two sides of its middle.
-const NEAR: u64 = 16;
+/// Weight of a step from one link of a route to the next; that of the middle one, where few routes share links, is 1.
+const STEP_WEIGHT: u64 = 16;
+/// Rounds in which each node may move to another community.
+const ROUNDS: usize = 20;
 /// Delays that are tried as the shortest between parts.
 const DELAYS: usize = 16;
 
@@ -37,14 +39,13 @@ pub(crate) struct Partition {
 struct Sets(Vec<u32>);
 
 impl Sets {
-    fn of(&mut self, link: u32) -> u32 {
-        let above = self.0[link as usize];
-        if above == link {
-            return link;
+    fn of(&mut self, mut link: u32) -> u32 {
+        while self.0[link as usize] != link {
+            // Half of the way becomes shorter for those that come after.
+            self.0[link as usize] = self.0[self.0[link as usize] as usize];
+            link = self.0[link as usize];
         }
-        let top = self.of(above);
-        self.0[link as usize] = top;
-        top
+        link
     }
 
     fn unite(&mut self, a: u32, b: u32) {
@@ -70,7 +71,7 @@ impl Partition {
             let hops: Vec<LinkId> = network.route(route).collect();
             hops.iter().for_each(|hop| weight[hop.0 as usize] += 1);
             for (n, pair) in hops.windows(2).enumerate() {
-                let near = if n == (hops.len() - 2) / 2 { 1 } else { NEAR };
+                let near = if n == (hops.len() - 2) / 2 { 1 } else { STEP_WEIGHT };
                 match network.lookahead(pair[0]) {
                     Some(delay) => steps.push((delay, pair[0].0, pair[1].0, near)),
                     None => sets.unite(pair[0].0, pair[1].0),
@@ -85,7 +86,7 @@ impl Partition {
     }
 }
 
-/// The sets once what is less than some delay apart is together: the longest that costs little of what side by side gains.
+/// The sets once all that is less than some delay apart is together: the longest delay that keeps most of the gain.
 fn longest_delay(
     mut sets: Sets,
     steps: &mut Vec<(Nanos, u32, u32, u64)>,
@@ -185,9 +186,6 @@ impl Graph {
         number(&of)
     }
 }
-
-/// Rounds in which each node may move to another community.
-const ROUNDS: usize = 20;
 
 /// Numbers from 0, in the order in which they come.
 fn number(of: &[u32]) -> Vec<u32> {

@@ -18,7 +18,9 @@ use crate::tcp::NEVER;
 use crate::udp::Udp;
 use crate::wire::Wire;
 use crate::{ConnectionConfig, PathConfig, UdpConfig};
+pub use parts::THREAD;
 use parts::{Apart, Places, Plan, place};
+use windows::Ran;
 
 mod parts;
 mod sync;
@@ -51,9 +53,15 @@ pub struct Sim {
     places: Places,
     /// Its parts, if it has been taken apart.
     apart: Option<Box<Apart>>,
+    /// Windows and events since it was taken apart.
+    in_parts: (u64, u64),
     /// It is not taken apart before, and how much longer if that is in vain once more.
     alone_until: Nanos,
     alone_for: Nanos,
+    /// It cannot be taken apart, as far as is known.
+    is_one: bool,
+    /// An end point outside of it has sent something.
+    outside: bool,
 }
 
 /// A datagram of an end point outside of the simulator ([`Sim::send`]) has reached the end of its
@@ -83,8 +91,11 @@ impl Sim {
             threads: 1,
             places: Places::default(),
             apart: None,
+            in_parts: (0, 0),
             alone_until: 0,
             alone_for: 0,
+            is_one: false,
+            outside: false,
         }
     }
 
@@ -93,7 +104,7 @@ impl Sim {
     /// # Errors
     /// As [`Network::add_link`].
     pub fn add_link(&mut self, config: LinkConfig) -> Result<LinkId, ConfigError> {
-        self.gather();
+        self.change();
         self.network.add_link(config)
     }
 
@@ -102,7 +113,7 @@ impl Sim {
     /// # Errors
     /// As [`Network::add_route`].
     pub fn add_route(&mut self, links: &[LinkId]) -> Result<RouteId, ConfigError> {
-        self.gather();
+        self.change();
         self.network.add_route(links)
     }
 
@@ -113,7 +124,7 @@ impl Sim {
     /// manager that makes several of one; if the MTU of a route has no room for headers; if an
     /// interval starts in the past.
     pub fn add_connection(&mut self, config: ConnectionConfig) -> ConnId {
-        self.gather();
+        self.change();
         let (most, copies) = match config.path_manager {
             _ if !config.multipath => (1, 1),
             PathManager::Fullmesh => (MAX_PATHS, 1),
@@ -155,7 +166,7 @@ impl Sim {
     /// path waits for a new one; plain TCP, also after a fallback, has come to its end. False if
     /// there is no such path.
     pub fn remove_path(&mut self, connection: ConnId, path: usize) -> bool {
-        self.gather();
+        self.change();
         self.with_connection(connection.0, |c, wire| c.remove_path(path, wire))
     }
 
@@ -165,7 +176,7 @@ impl Sim {
     /// # Panics
     /// If the connection has no such path.
     pub fn set_backup(&mut self, connection: ConnId, path: usize, backup: bool) {
-        self.gather();
+        self.change();
         self.with_connection(connection.0, |c, wire| c.set_backup(path, backup, wire));
     }
 
@@ -176,7 +187,7 @@ impl Sim {
     /// # Panics
     /// If the MTU of the route has no room for headers.
     pub fn add_path(&mut self, connection: ConnId, path: &PathConfig) -> Option<usize> {
-        self.gather();
+        self.change();
         let setup = self.path_setup(path, true);
         self.with_connection(connection.0, |c, wire| c.add_path(&setup, wire))
     }
@@ -187,7 +198,7 @@ impl Sim {
     /// If its source has no rate (greedy, file) or wants feedback that has no route; if an interval starts
     /// in the past.
     pub fn add_udp(&mut self, config: UdpConfig) -> UdpId {
-        self.gather();
+        self.change();
         let paced = match config.source {
             Source::Rate { .. } | Source::OnOff { .. } => true,
             Source::Nada { .. } => config.back.is_some(),
@@ -220,12 +231,13 @@ impl Sim {
 
     /// The threads that [`Sim::run_until`] may use: 1 at first. The result is the same with any number.
     pub fn set_threads(&mut self, threads: usize) {
-        self.threads = threads;
+        self.change();
+        self.threads = threads.max(1);
     }
 
-    /// The same as [`Sim::run_until`], but what runs on several threads is left in parts: whoever asks what
-    /// became of it calls [`Sim::gather`] before; what changes it does so by itself. To take it apart and to put it together takes as long as some packets of each
-    /// connection.
+    /// The same as [`Sim::run_until`], but what runs on several threads is left in parts, as to take it apart and to put
+    /// it together takes as long as some packets of each connection: whoever asks for more than the time calls
+    /// [`Sim::gather`] before. What changes it does so by itself.
     ///
     /// # Panics
     /// As [`Sim::run_until`].
@@ -234,11 +246,13 @@ impl Sim {
             let alone = if self.come_apart() { self.alone_until } else { t };
             match &self.apart {
                 Some(apart) => {
-                    self.now = apart.run(t, self.threads);
-                    if self.now < t {
-                        // Too little happens at once: for some time it goes on as a whole, then perhaps more does.
-                        self.alone_until = self.now + self.alone_for;
-                        self.alone_for *= 2;
+                    let Ran { reached, windows, events } = apart.run(t, self.threads);
+                    self.now = reached;
+                    self.in_parts.0 += windows;
+                    self.in_parts.1 += events;
+                    if reached < t {
+                        // Of late too little happened.
+                        self.in_parts.1 = 0;
                         self.gather();
                     }
                 }
@@ -253,39 +267,47 @@ impl Sim {
         self.apart.as_ref().map_or(1, |apart| apart.parts())
     }
 
-    /// How far its parts, if it is in several, run by themselves before they wait for each other.
-    pub fn lookahead(&self) -> Option<Nanos> {
-        self.apart.as_ref().map(|apart| apart.lookahead())
-    }
-
-    /// The parts that it would be taken apart into for so many threads, and [`Sim::lookahead`] then; none if that would
-    /// not be worth it.
+    /// The parts that it would be taken apart into for so many threads, and how far they run by themselves before they
+    /// wait for each other; none if that would not be worth it.
     pub fn would_part(&self, threads: usize) -> Option<(usize, Nanos)> {
         let plan = if threads > 1 { Plan::new(self, threads) } else { None };
         plan.map(|plan| (plan.parts(), plan.lookahead()))
     }
 
-    /// Takes the simulation apart if it may run on several threads now. False if it never may.
+    /// Takes the simulation apart if it may run on several threads now. False if it does not until something changes.
     fn come_apart(&mut self) -> bool {
-        if self.threads == 1 || self.recorder.is_some() {
+        let seen = self.recorder.is_some() || self.network.keeps_lost() || self.outside;
+        if self.threads == 1 || self.is_one || seen {
             return false;
         }
         if self.apart.is_none() && self.now >= self.alone_until {
             let Some(plan) = Plan::new(self, self.threads) else {
-                self.threads = 1;
+                self.is_one = true;
                 return false;
             };
             self.alone_for = self.alone_for.max(plan.trial());
             self.apart = Some(Box::new(Apart::new(self, plan)));
+            self.in_parts = (0, 0);
         }
         true
     }
 
     /// Puts the parts of [`Sim::run_on`] together.
     pub fn gather(&mut self) {
-        if let Some(apart) = self.apart.take() {
-            apart.join(self);
+        let Some(apart) = self.apart.take() else { return };
+        let (windows, events) = self.in_parts;
+        if !apart.was_worth(windows, events, self.threads) {
+            // For some time it goes on as a whole, then perhaps more happens.
+            self.alone_until = self.now + self.alone_for;
+            self.alone_for *= 2;
         }
+        apart.join(self);
+    }
+
+    /// Something about it changes.
+    fn change(&mut self) {
+        self.gather();
+        self.is_one = false;
     }
 
     /// The same, but returns at the first datagram of [`Sim::send`] that reaches the end of its route,
@@ -345,13 +367,17 @@ impl Sim {
 
     /// The time of the next event, if there is one.
     pub fn next_time(&self) -> Option<Nanos> {
+        if let Some(apart) = &self.apart {
+            return apart.next_time();
+        }
         let timer = Some(self.timers.first()).filter(|&time| time != NEVER);
         timer.into_iter().chain(self.network.next_time()).min()
     }
 
     /// An end point outside of the simulator sends a datagram now, which it calls `key`.
     pub fn send(&mut self, route: RouteId, header: Header, key: u32) {
-        self.gather();
+        self.change();
+        self.outside = true;
         let body = Body::Udp { size: header.size, payload: Payload::Plain };
         let packet = Packet { flow: key, path: OUTSIDE, generation: 0, id: 0, body };
         self.network.enqueue(self.now, route, header, packet);
@@ -359,7 +385,7 @@ impl Sim {
 
     /// From now on datagrams of [`Sim::send`] that are dropped are kept for [`Sim::drain_lost`].
     pub fn keep_lost(&mut self) {
-        self.gather();
+        self.change();
         self.network.keep_lost();
     }
 
@@ -495,14 +521,14 @@ impl Sim {
 
     /// The receiving application stops reading, or takes it up again (it reads from the start).
     pub fn set_reading(&mut self, connection: ConnId, reading: bool) {
-        self.gather();
+        self.change();
         self.with_connection(connection.0, |c, wire| c.set_reading(reading, wire));
     }
 
     /// From now on packets that pass `point` are kept for [`Sim::drain_captured`]. For full headers
     /// call it before time begins.
     pub fn capture(&mut self, point: Point) {
-        self.gather();
+        self.change();
         if let Point::Link(link) = point {
             self.network.watch(link);
         }
@@ -553,6 +579,7 @@ impl Sim {
 
     /// The network: links, routes and their counters.
     pub fn network(&self) -> &Network<Packet> {
+        debug_assert!(self.apart.is_none(), "it is in parts");
         &self.network
     }
 
@@ -561,7 +588,7 @@ impl Sim {
     /// # Errors
     /// If the link could not be built with it.
     pub fn set_link_rate(&mut self, link: LinkId, rate: Rate) -> Result<(), ConfigError> {
-        self.gather();
+        self.change();
         self.network.set_rate(self.now, link, rate)
     }
 
@@ -570,25 +597,25 @@ impl Sim {
     /// # Errors
     /// If the link could not be built with it.
     pub fn set_link_delay(&mut self, link: LinkId, delay: Nanos) -> Result<(), ConfigError> {
-        self.gather();
+        self.change();
         self.network.set_delay(self.now, link, delay)
     }
 
     /// A link goes down or up at this moment, see [`Network::set_up`].
     pub fn set_link_up(&mut self, link: LinkId, up: bool) {
-        self.gather();
+        self.change();
         self.network.set_up(self.now, link, up);
     }
 
     /// A link holds its packets for this time, see [`Network::hold`].
     pub fn hold_link(&mut self, link: LinkId, time: Nanos) {
-        self.gather();
+        self.change();
         self.network.hold(self.now, link, self.now + time);
     }
 
     /// Sets the counters of all links to 0, as at the end of a warm-up.
     pub fn reset_link_counters(&mut self) {
-        self.gather();
+        self.change();
         self.network.reset_counters();
     }
 

@@ -89,7 +89,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub edit: EditArgs,
     /// Threads of the simulator at most, with the same result: a large network is run in parts, one bottleneck on one thread [default: one per core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Run even if the estimate exceeds the available memory or two days
     #[arg(long)]

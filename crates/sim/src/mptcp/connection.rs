@@ -75,8 +75,6 @@ pub(crate) struct Connection {
     pub(super) buffer_max: u64,
     pub(super) data: Reassembly,
     pub(super) completed: Option<Nanos>,
-    /// Its law may close paths.
-    pub(super) closes: bool,
     acknowledged: Option<Nanos>,
     first_loss: Option<Nanos>,
     slow_start_end: Option<SlowStartEnd>,
@@ -153,7 +151,6 @@ impl Connection {
             established: None,
             fully_established: false,
             completed: None,
-            closes: Connection::may_close(config),
             acknowledged: None,
             first_loss: None,
             slow_start_end: None,

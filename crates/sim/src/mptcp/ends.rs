@@ -8,20 +8,15 @@ use super::subflow::PathSetup;
 use crate::ConnectionConfig;
 
 impl Connection {
-    /// Whether its law may close paths (`bbr.close`, or one loaded at run time), of which the receiver learns at once.
-    pub(super) fn may_close(config: &ConnectionConfig) -> bool {
-        let ConnectionConfig { control: narrows_laws::Control { law, .. }, params, .. } = config;
-        *law == Law::USER || law.is_model() && params.word("bbr.close") != 0
-    }
-
     /// Whether its ends learn of each other by packets alone. Those that do not: where the receiver opens, is told by
-    /// a middlebox, runs a detector, loses paths that the law closes, or notes when messages arrive that the sender wrote.
+    /// a middlebox, runs a detector, loses paths that a law loaded at run time closes, or notes when messages arrive that the sender wrote.
     pub fn can_part(&self) -> bool {
         let at_receiver =
             self.receiver_detector.as_ref().is_some_and(|detector| detector.is_at_receiver());
         let messages = matches!(self.source, Source::Messages { .. });
         let stripped = self.subflows.iter().any(|subflow| subflow.strips_mptcp);
-        !(self.is_download() || at_receiver || messages || stripped || self.closes)
+        let closes = self.controller.control().law == Law::USER;
+        !(self.is_download() || at_receiver || messages || stripped || closes)
     }
 
     /// Takes the receiving end out, as a connection of which nothing else is in use. Until [`Connection::reunite`] this

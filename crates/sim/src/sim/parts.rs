@@ -10,7 +10,7 @@ use narrows_laws::MAX_PATHS;
 use narrows_net::{Crossing, LinkId, Nanos, SECOND};
 
 use super::Sim;
-use super::windows::{Part, Windows, lock};
+use super::windows::{LEAST_EVENTS, Part, Ran, Windows, lock};
 use crate::event::Target;
 use crate::mptcp::connection::Connection;
 use crate::packet::Packet;
@@ -19,6 +19,9 @@ use crate::tcp::NEVER;
 
 /// So many windows are looked at together, whether enough happens in them.
 const TRIAL: u64 = 512;
+
+/// The name of the threads that a run starts.
+pub const THREAD: &str = "narrows part";
 
 /// Where connections and UDP flows of the whole are in a part.
 #[derive(Debug, Default)]
@@ -54,6 +57,21 @@ pub(super) struct Apart {
 }
 
 impl Plan {
+    /// How many parts there are.
+    pub fn parts(&self) -> usize {
+        self.partition.parts as usize
+    }
+
+    /// How far they run by themselves.
+    pub fn lookahead(&self) -> Nanos {
+        self.partition.lookahead
+    }
+
+    /// The time of the windows that are looked at together, at least.
+    pub fn trial(&self) -> Nanos {
+        self.partition.lookahead.saturating_mul(TRIAL).min(SECOND)
+    }
+
     /// How to run `sim` on so many threads, if that is worth it.
     pub fn new(sim: &Sim, threads: usize) -> Option<Plan> {
         let mut together: Vec<Vec<LinkId>> = Vec::new();
@@ -94,23 +112,6 @@ impl Plan {
             links.iter().map(|link| partition.links[link.0 as usize]).collect()
         };
         Some(Plan { senders: part(senders), receivers: part(receivers), udp: part(udp), partition })
-    }
-}
-
-impl Plan {
-    /// How many parts there are.
-    pub fn parts(&self) -> usize {
-        self.partition.parts as usize
-    }
-
-    /// How far they run by themselves.
-    pub fn lookahead(&self) -> Nanos {
-        self.partition.lookahead
-    }
-
-    /// The time of the windows that are looked at together, at least.
-    pub fn trial(&self) -> Nanos {
-        self.partition.lookahead.saturating_mul(TRIAL).min(SECOND)
     }
 }
 
@@ -209,32 +210,39 @@ impl Apart {
         self.parts.len()
     }
 
-    /// How far they run by themselves.
-    pub fn lookahead(&self) -> Nanos {
-        self.plan.lookahead()
-    }
-
     /// The earliest event of all parts.
     pub fn next_time(&self) -> Option<Nanos> {
         self.parts.iter().filter_map(|part| lock(part).next_time()).min()
     }
 
-    /// Lets everything happen up to and including `until`, on so many threads, or up to a time before, if too little
-    /// happens for several. Returns the time.
-    pub fn run(&self, until: Nanos, threads: usize) -> Nanos {
-        let Some(start) = self.next_time() else { return until };
+    /// Lets everything happen up to and including `until`, on so many threads at most, or up to a time before, if too
+    /// little happens for several. Returns the time, and windows and events up to it.
+    pub fn run(&self, until: Nanos, threads: usize) -> Ran {
+        let idle = Ran { reached: until, windows: 0, events: 0 };
+        let Some(start) = self.next_time().filter(|&start| start <= until) else { return idle };
         let windows =
-            Windows::new(&self.parts, self.plan.lookahead(), (start, until), threads, TRIAL);
-        let reached = thread::scope(|scope| {
-            for thread in 1..threads {
+            Windows::new(&self.parts, self.plan.partition.lookahead, (start, until), TRIAL);
+        let ran = thread::scope(|scope| {
+            let wanted = threads.min(self.parts.len());
+            // As many as there can be.
+            let started = (1..wanted).take_while(|&number| {
                 let windows = &windows;
-                scope.spawn(move || windows.work(thread));
-            }
+                let thread = thread::Builder::new().name(THREAD.into());
+                thread.spawn_scoped(scope, move || windows.work(number)).is_ok()
+            });
+            windows.begin(1 + started.count());
             windows.work(0)
         });
         windows.finish();
-        self.parts.iter().for_each(|part| lock(part).now = reached);
-        reached
+        self.parts.iter().for_each(|part| lock(part).now = ran.reached);
+        ran
+    }
+
+    /// Whether so much was worth taking it apart, waiting at the end of each window, and putting it together.
+    pub fn was_worth(&self, windows: u64, events: u64, threads: usize) -> bool {
+        let items = self.plan.partition.links.len() + self.plan.senders.len();
+        let waits = windows.saturating_mul(threads.min(self.parts.len()) as u64);
+        events >= LEAST_EVENTS.saturating_mul(waits.max(items as u64))
     }
 }
 

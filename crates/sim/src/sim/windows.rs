@@ -16,7 +16,7 @@ type Nanos = u64;
 const NEVER: Nanos = Nanos::MAX;
 
 /// So many events a window and thread are worth the wait at its end.
-const LEAST_EVENTS: u64 = 8;
+pub(crate) const LEAST_EVENTS: u64 = 8;
 
 /// What runs in windows.
 pub(crate) trait Part {
@@ -34,6 +34,17 @@ pub(crate) trait Part {
     fn sent(&mut self) -> &mut [Vec<Self::Crossing>];
 }
 
+/// How far a run has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    /// Everything up to this time has happened: the end, unless too little happened.
+    pub reached: Nanos,
+    /// In so many windows.
+    pub windows: u64,
+    /// And with so many events.
+    pub events: u64,
+}
+
 /// What several parts have sent to one.
 type Inbox<C> = Mutex<Vec<Vec<C>>>;
 
@@ -43,7 +54,8 @@ pub(crate) struct Windows<'a, P: Part> {
     lookahead: Nanos,
     start: Nanos,
     until: Nanos,
-    threads: usize,
+    /// None until it is known how many there are.
+    threads: AtomicUsize,
     /// So many windows are looked at together, whether enough happens in them.
     trial: u64,
     /// By part: how many windows have been begun on it.
@@ -52,7 +64,6 @@ pub(crate) struct Windows<'a, P: Part> {
     next: [AtomicU64; 3],
     /// By turns: what has been sent to each part.
     inboxes: [Vec<Inbox<P::Crossing>>; 2],
-    /// In the windows that are looked at.
     events: AtomicU64,
     /// The window in which it was found that too little happens.
     stop_after: AtomicU64,
@@ -70,7 +81,6 @@ impl<'a, P: Part> Windows<'a, P> {
         parts: &'a [Mutex<P>],
         lookahead: Nanos,
         (start, until): (Nanos, Nanos),
-        threads: usize,
         trial: u64,
     ) -> Windows<'a, P> {
         let inboxes = || parts.iter().map(|_| Mutex::new(Vec::new())).collect();
@@ -79,22 +89,33 @@ impl<'a, P: Part> Windows<'a, P> {
             lookahead,
             start,
             until,
-            threads,
+            threads: AtomicUsize::new(0),
             trial,
             begun: parts.iter().map(|_| AtomicU64::new(0)).collect(),
             next: [(); 3].map(|()| AtomicU64::new(NEVER)),
             inboxes: [inboxes(), inboxes()],
             events: AtomicU64::new(0),
             stop_after: AtomicU64::new(u64::MAX),
-            barrier: Barrier::new(threads),
+            barrier: Barrier::new(),
         }
     }
 
-    /// What one of the threads does: in each window those parts that no other has begun. Returns up to when everything
-    /// has happened: the end, unless too little happened in each window.
-    pub fn work(&self, thread: usize) -> Nanos {
+    /// So many threads do, or are about to do, [`Windows::work`].
+    pub fn begin(&self, threads: usize) {
+        self.threads.store(threads, Ordering::Release);
+    }
+
+    /// What one of the threads does, the first of which is 0: in each window those parts that no other has begun.
+    pub fn work(&self, thread: usize) -> Ran {
+        let mut looks = 0;
+        let threads = loop {
+            match self.threads.load(Ordering::Acquire) {
+                0 => wait_a_little(&mut looks),
+                threads => break threads,
+            }
+        };
         let breaks = Breaks(&self.barrier);
-        let mut spare = Vec::new();
+        let (mut spare, mut seen) = (Vec::new(), 0);
         let (mut start, mut window) = (self.start, 0);
         let mut reached = self.until;
         while start <= self.until {
@@ -104,11 +125,11 @@ impl<'a, P: Part> Windows<'a, P> {
             if thread == 0 {
                 // All have read it before the last barrier, and write it behind the next.
                 self.next[(slot + 1) % 3].store(NEVER, Ordering::Relaxed);
-                self.look(window);
+                self.look(window, threads, &mut seen);
             }
             let mut next = NEVER;
             for turn in 0..self.parts.len() {
-                let number = (thread * self.parts.len() / self.threads + turn) % self.parts.len();
+                let number = (thread * self.parts.len() / threads + turn) % self.parts.len();
                 let begun = &self.begun[number];
                 if begun
                     .compare_exchange(window, window + 1, Ordering::Relaxed, Ordering::Relaxed)
@@ -118,32 +139,34 @@ impl<'a, P: Part> Windows<'a, P> {
                 }
             }
             self.next[slot].fetch_min(next, Ordering::Relaxed);
-            if !self.barrier.wait() {
+            if !self.barrier.wait(threads) {
                 break;
             }
             // What others do in the next window changes neither.
             if self.stop_after.load(Ordering::Relaxed) == window {
                 reached = last;
+                window += 1;
                 break;
             }
             start = self.next[slot].load(Ordering::Relaxed);
             window += 1;
         }
         std::mem::forget(breaks);
-        reached
+        Ran { reached, windows: window, events: self.events.load(Ordering::Relaxed) }
     }
 
-    /// Now and then: did enough happen of late?
-    fn look(&self, window: u64) {
-        if window % self.trial == self.trial - 1
-            && self.events.swap(0, Ordering::Relaxed)
-                < LEAST_EVENTS * self.trial * self.threads as u64
-        {
-            self.stop_after.store(window, Ordering::Relaxed);
+    /// Now and then: did enough happen of late, beside the events that were seen the last time?
+    fn look(&self, window: u64, threads: usize, seen: &mut u64) {
+        if window % self.trial == self.trial - 1 {
+            let events = self.events.load(Ordering::Relaxed);
+            if events - *seen < LEAST_EVENTS * self.trial * threads as u64 {
+                self.stop_after.store(window, Ordering::Relaxed);
+            }
+            *seen = events;
         }
     }
 
-    /// Runs a part up to the time `last`. Returns the earliest that it will do or have others do behind that. `spare` are
+    /// Runs a part up to the time `last`. Returns the time of the next event in it, or caused by it in another. `spare` are
     /// empty lists.
     fn run_part(
         &self,
@@ -185,26 +208,24 @@ impl<'a, P: Part> Windows<'a, P> {
 /// Where threads wait for each other, seldom for long: the standard library's puts them to sleep, which takes longer than
 /// most windows.
 struct Barrier {
-    threads: usize,
     waiting: AtomicUsize,
     passed: AtomicU32,
     broken: AtomicBool,
 }
 
 impl Barrier {
-    fn new(threads: usize) -> Barrier {
+    fn new() -> Barrier {
         Barrier {
-            threads,
             waiting: AtomicUsize::new(0),
             passed: AtomicU32::new(0),
             broken: AtomicBool::new(false),
         }
     }
 
-    /// Waits for all others. False if one has panicked.
-    fn wait(&self) -> bool {
+    /// Waits for all others of so many. False if one has panicked.
+    fn wait(&self, threads: usize) -> bool {
         let passed = self.passed.load(Ordering::Acquire);
-        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
+        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == threads {
             self.waiting.store(0, Ordering::Relaxed);
             self.passed.store(passed.wrapping_add(1), Ordering::Release);
             return true;

@@ -78,10 +78,13 @@ fn check(until: u64, trial: u64, reached: u64, expected: [&[u64]; 2]) {
         // Leaked, as loom's threads have no scopes; some bytes an interleaving.
         let parts: &'static [Mutex<Node>; 2] = Box::leak(Box::new([node(0), node(1)]));
         let windows: &'static Windows<Node> =
-            Box::leak(Box::new(Windows::new(parts, LOOKAHEAD, (0, until), 2, trial)));
+            Box::leak(Box::new(Windows::new(parts, LOOKAHEAD, (0, until), trial)));
         let other = thread::spawn(|| windows.work(1));
-        assert_eq!(windows.work(0), reached);
-        assert_eq!(other.join().expect("no panic"), reached);
+        windows.begin(2);
+        let ran = windows.work(0);
+        assert_eq!(ran.reached, reached);
+        assert_eq!(other.join().expect("no panic"), ran);
+        assert_eq!(ran.events, expected.iter().map(Vec::len).sum::<usize>() as u64);
         windows.finish();
         for (part, expected) in parts.iter().zip(&expected) {
             assert_eq!(lock(part).done, *expected);

@@ -113,15 +113,16 @@ pub fn any_link() -> impl Strategy<Value = LinkConfig> {
 #[derive(Clone, Debug)]
 pub enum Topology {
     Any(Vec<LinkConfig>),
-    FatTree(Box<LinkConfig>),
+    FatTree(Vec<LinkConfig>),
 }
 
 impl Topology {
     pub fn build(&self, sim: &mut Sim) {
         match self {
             Topology::Any(links) => links.iter().for_each(|link| _ = add(sim, link.clone())),
-            Topology::FatTree(link) => {
-                (0..FatTree::new(4).unwrap().links()).for_each(|_| _ = add(sim, (**link).clone()));
+            Topology::FatTree(links) => {
+                let all = FatTree::new(4).unwrap().links() as usize;
+                links.iter().cycle().take(all).for_each(|link| _ = add(sim, link.clone()));
             }
         }
     }
@@ -149,7 +150,7 @@ impl Topology {
 fn any_topology() -> impl Strategy<Value = Topology> {
     prop_oneof![
         prop::collection::vec(any_link(), 1..8).prop_map(Topology::Any),
-        any_link().prop_map(|link| Topology::FatTree(Box::new(link))),
+        any_link().prop_map(|link| Topology::FatTree(vec![link])),
     ]
 }
 

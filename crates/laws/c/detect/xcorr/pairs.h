@@ -131,9 +131,9 @@ NR_INLINE struct nr_xcorr_values nr_xcorr_values(const struct nr_xcorr_member *a
 }
 
 /*
- * A count that is rounded to the nearest stays 2/1024 below 16 in the fast copy, and with it a
- * variance below its own by 1e-4 of the squared distance from the reference: not where it is
- * rounded down.
+ * Of the fast copy what fades of the count is rounded down: with the count rounded to the nearest
+ * it would stay 2/1024 below 16, and a variance below its own by 1e-4 of the squared distance from
+ * the reference.
  */
 NR_INLINE void nr_xcorr_fade_sums(struct nr_xcorr_sums *w, nr_u32 shift)
 {
