@@ -53,6 +53,7 @@
 //! ```
 
 mod aqm;
+mod border;
 mod calendar;
 mod config;
 mod counters;
@@ -84,6 +85,7 @@ pub use aqm::dualpi2::DualPi2;
 pub use aqm::fq_codel::FqCoDel;
 pub use aqm::pie::Pie;
 pub use aqm::red::{Red, Weight};
+pub use border::Crossing;
 pub use calendar::Calendar;
 pub use config::LinkConfig;
 pub use counters::Counters;
@@ -94,7 +96,6 @@ pub use jitter::{Distribution, Variation};
 pub use loss::{GilbertElliott, Loss};
 pub use network::{Delivery, LinkId, Network, PREFETCHED, RouteId, Seen};
 pub use packet::{Ecn, Header};
-pub use parts::Crossing;
 pub use policer::Policer;
 pub use prefetch::prefetch;
 pub use queue::Limit;

@@ -1,8 +1,8 @@
 //! The network: links, routes over them and the packets that travel.
 
+use crate::border::Border;
 use crate::link::{Change, Link};
 use crate::packet::Packet;
-use crate::parts::Border;
 use crate::pool::Pool;
 use crate::prefetch::prefetch;
 use crate::queue::Entry;

@@ -5,51 +5,11 @@
 //! over at that moment, a delay of the link ahead. The other part has a link in its place, of the same number, on
 //! which it arrives: in each part arrivals come in the order of time and link that they have in the whole.
 
+use crate::border::{Border, Crossing};
 use crate::link::Link;
 use crate::network::{END, FOREIGN, LinkId, Network};
-use crate::packet::Packet;
 use crate::pool::Pool;
 use crate::{LinkConfig, Nanos, Rate};
-
-/// No link of this part.
-const NOWHERE: u32 = u32::MAX;
-
-/// A packet that is on a link of one part and will arrive at one of another.
-#[derive(Clone, Copy, Debug)]
-pub struct Crossing<P> {
-    /// When it arrives at the far end of the link that it is on.
-    time: Nanos,
-    /// That link's number in the whole.
-    link: u32,
-    packet: Packet,
-    payload: P,
-}
-
-/// What a part knows of the whole.
-#[derive(Clone, Debug)]
-pub(crate) struct Border<P> {
-    /// Number here of each link of the whole, or [`NOWHERE`].
-    here: Vec<u32>,
-    /// Number in the whole of each link here, and whether it stands for one of another part.
-    whole: Vec<(u32, bool)>,
-    /// What leaves for each other part, and the first arrival of all that.
-    out: Vec<Vec<Crossing<P>>>,
-    first: Nanos,
-}
-
-impl<P> Border<P> {
-    fn new(links: usize, parts: u32) -> Border<P> {
-        let out = (0..parts).map(|_| Vec::new()).collect();
-        Border { here: vec![NOWHERE; links], whole: Vec::new(), out, first: Nanos::MAX }
-    }
-
-    /// A packet has entered `link` of this part, and goes on in another.
-    pub fn leave(&mut self, part: u32, link: u32, time: Nanos, packet: Packet, payload: P) {
-        let (link, _) = self.whole[link as usize];
-        self.first = self.first.min(time);
-        self.out[part as usize].push(Crossing { time, link, packet, payload });
-    }
-}
 
 impl<P: Copy> Network<P> {
     /// How long before a packet arrives at the far end of a link that is known at least; none if other parts cannot
