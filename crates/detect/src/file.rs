@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use narrows_foreign::without_path;
 use tempfile::NamedTempFile;
 
 use crate::Error;
@@ -79,14 +80,9 @@ impl File {
     }
 }
 
-/// A file that is gone if it is not kept. The system's error is reported without its name, which
-/// nobody knows.
+/// A file that is gone if it is not kept.
 fn temporary(folder: &Path) -> io::Result<NamedTempFile> {
-    NamedTempFile::new_in(folder).map_err(|error| {
-        let message = error.to_string();
-        let cause = message.split(" at path ").next().unwrap_or_default();
-        io::Error::new(error.kind(), cause.to_owned())
-    })
+    NamedTempFile::new_in(folder).map_err(without_path)
 }
 
 /// Temporary files are for their owner alone; results are not.

@@ -32,6 +32,13 @@ fn write_out(to: &mut impl Write, one: char) -> fmt::Result {
     one.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(to, "\\u{unit:04x}"))
 }
 
+/// The system's error alone: the one of a temporary file (tempfile) has a name that nobody chose.
+pub fn without_path(error: std::io::Error) -> std::io::Error {
+    let message = error.to_string();
+    let cause = message.split(" at path ").next().unwrap_or_default();
+    std::io::Error::new(error.kind(), cause.to_owned())
+}
+
 /// Lines of text with such characters written out, as `\u001b`. New lines, also those of other systems, and
 /// tabs are text.
 pub fn harmless(text: &str) -> Cow<'_, str> {

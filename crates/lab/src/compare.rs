@@ -388,6 +388,14 @@ pub mod tests {
         run
     }
 
+    /// What a host returns of a task.
+    fn run_of(task: Task) -> Run {
+        let cc = task.control.to_string();
+        let Finished { summary, series, .. } = finished(&cc, task.host, task.seed, 1.0, None);
+        let watched = crate::watched::Watched::default();
+        Run { summary, series, watched, decisions: Vec::new(), notes: Vec::new() }
+    }
+
     /// A plan of which only the cases matter.
     pub fn plan(cases: &[Case]) -> Plan<'_> {
         let hosts = &[HostId::SIM];
@@ -428,16 +436,7 @@ pub mod tests {
                     std::thread::sleep(Duration::from_millis(30));
                     now.fetch_sub(1, Ordering::SeqCst);
                 }
-                let cc = task.control.to_string();
-                let Finished { summary, series, .. } =
-                    finished(&cc, task.host, task.seed, 1.0, None);
-                Ok(Run {
-                    summary,
-                    series,
-                    watched: crate::watched::Watched::default(),
-                    decisions: Vec::new(),
-                    notes: Vec::new(),
-                })
+                Ok(run_of(task))
             };
             let done = AtomicUsize::new(0);
             let count = |_: &Finished| {
@@ -472,15 +471,7 @@ pub mod tests {
             let had = std::sync::Mutex::new(Vec::new());
             let run = |task: Task, threads: usize| {
                 had.lock().unwrap().push(threads);
-                let Finished { summary, series, .. } =
-                    finished("olia", task.host, task.seed, 1.0, None);
-                Ok(Run {
-                    summary,
-                    series,
-                    watched: crate::watched::Watched::default(),
-                    decisions: Vec::new(),
-                    notes: Vec::new(),
-                })
+                Ok(run_of(task))
             };
             each(plan, &|_| false, None, &|_| (), &run).unwrap();
             had.into_inner().unwrap()

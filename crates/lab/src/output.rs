@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use narrows_foreign::without_path;
 use tempfile::TempDir;
 
 use crate::Error;
@@ -174,13 +175,6 @@ impl Drop for Output {
 fn staging(target: &Path) -> Result<TempDir, Error> {
     let staging = tempfile::Builder::new().prefix(".narrows-").tempdir_in(target);
     staging.map_err(without_path).map_err(Error::io(target, "write in this folder"))
-}
-
-/// The system's error alone: tempfile adds a name that nobody chose.
-fn without_path(error: std::io::Error) -> std::io::Error {
-    let message = error.to_string();
-    let cause = message.split(" at path ").next().unwrap_or_default();
-    std::io::Error::new(error.kind(), cause.to_owned())
 }
 
 fn move_files(from: &Path, to: &Path) -> Result<(), Error> {

@@ -53,6 +53,11 @@ pub(crate) const END: u32 = 1 << 31;
 /// Marks there, in a part of a network, that a route goes on in another part, beside the part's number.
 pub(crate) const FOREIGN: u32 = 1 << 30;
 
+/// The other part in which a route goes on with this hop, if it does.
+pub(crate) fn other_part(hop: u32) -> Option<u32> {
+    (FOREIGN..END).contains(&hop).then_some(hop & !FOREIGN)
+}
+
 /// How many arrivals ahead of a delivery [`Network::advance_prefetching`] announces it.
 pub const PREFETCHED: [usize; 4] = [7, 5, 3, 1];
 
@@ -335,14 +340,8 @@ impl<P: Copy> Network<P> {
             }
             if let Some(border) = &mut self.border {
                 let next = self.hops[packet.hop() as usize + 1];
-                if (FOREIGN..END).contains(&next) {
-                    border.leave(
-                        next & !FOREIGN,
-                        number,
-                        arrival,
-                        packet,
-                        *self.packets.get(packet.key),
-                    );
+                if let Some(part) = other_part(next) {
+                    border.leave(part, number, arrival, packet, *self.packets.get(packet.key));
                 }
             }
         }

@@ -7,7 +7,7 @@
 
 use crate::border::{Border, Crossing};
 use crate::link::Link;
-use crate::network::{END, FOREIGN, LinkId, Network};
+use crate::network::{END, FOREIGN, LinkId, Network, other_part};
 use crate::pool::Pool;
 use crate::{LinkConfig, Nanos, Rate};
 
@@ -75,11 +75,11 @@ impl<P: Copy> Network<P> {
                 });
                 for entry in link.known() {
                     let next = network.hops[entry.packet.hop() as usize + 1];
-                    if (FOREIGN..END).contains(&next) {
+                    if let Some(part) = other_part(next) {
                         let payload = *network.packets.get(entry.packet.key);
                         let (time, packet) = (entry.arrival, entry.packet);
-                        let part = (next & !FOREIGN) as usize;
-                        crossings[part].push(Crossing { time, link: number, packet, payload });
+                        let crossing = Crossing { time, link: number, packet, payload };
+                        crossings[part as usize].push(crossing);
                     }
                 }
             }

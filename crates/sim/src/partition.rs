@@ -34,6 +34,17 @@ pub(crate) struct Partition {
     pub lookahead: Nanos,
 }
 
+/// From a link of a route to the next.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Step {
+    /// That of the first link.
+    delay: Nanos,
+    from: u32,
+    to: u32,
+    /// How much it holds together.
+    weight: u64,
+}
+
 /// Sets of links that become one: each link points to another of its set, or is its representative.
 #[derive(Clone)]
 struct Sets(Vec<u32>);
@@ -66,14 +77,16 @@ impl Partition {
         let mut sets = Sets((0..links as u32).collect());
         // What passes: by each link, and from one to the next.
         let mut weight = vec![0_u64; links];
-        let mut steps: Vec<(Nanos, u32, u32, u64)> = Vec::new();
+        let mut steps: Vec<Step> = Vec::new();
         for route in network.routes() {
             let hops: Vec<LinkId> = network.route(route).collect();
             hops.iter().for_each(|hop| weight[hop.0 as usize] += 1);
             for (n, pair) in hops.windows(2).enumerate() {
-                let near = if n == (hops.len() - 2) / 2 { 1 } else { STEP_WEIGHT };
+                let weight = if n == (hops.len() - 2) / 2 { 1 } else { STEP_WEIGHT };
                 match network.lookahead(pair[0]) {
-                    Some(delay) => steps.push((delay, pair[0].0, pair[1].0, near)),
+                    Some(delay) => {
+                        steps.push(Step { delay, from: pair[0].0, to: pair[1].0, weight });
+                    }
                     None => sets.unite(pair[0].0, pair[1].0),
                 }
             }
@@ -89,19 +102,19 @@ impl Partition {
 /// The sets once all that is less than some delay apart is together: the longest delay that keeps most of the gain.
 fn longest_delay(
     mut sets: Sets,
-    steps: &mut Vec<(Nanos, u32, u32, u64)>,
+    steps: &mut Vec<Step>,
     weight: &[u64],
     threads: usize,
 ) -> Option<Sets> {
-    steps.retain(|&(_, from, to, _)| sets.of(from) != sets.of(to));
+    steps.retain(|step| sets.of(step.from) != sets.of(step.to));
     steps.sort_unstable();
-    let mut delays: Vec<Nanos> = steps.iter().map(|&(delay, ..)| delay).collect();
+    let mut delays: Vec<Nanos> = steps.iter().map(|step| step.delay).collect();
     delays.dedup();
     let total: u64 = weight.iter().sum();
     let mut tried: Vec<(f64, Sets)> = Vec::new();
     for delay in delays.iter().step_by(delays.len().div_ceil(DELAYS).max(1)) {
-        for &(_, from, to, _) in steps.iter().take_while(|(shorter, ..)| shorter < delay) {
-            sets.unite(from, to);
+        for step in steps.iter().take_while(|step| step.delay < *delay) {
+            sets.unite(step.from, step.to);
         }
         let mut sums = vec![0_u64; weight.len()];
         (0..).zip(weight).for_each(|(link, weight)| sums[sets.of(link) as usize] += weight);
@@ -204,18 +217,13 @@ fn number(of: &[u32]) -> Vec<u32> {
 }
 
 /// Parts of the sets, for so many threads.
-fn gather(
-    mut sets: Sets,
-    steps: &[(Nanos, u32, u32, u64)],
-    weight: &[u64],
-    threads: usize,
-) -> Partition {
+fn gather(mut sets: Sets, steps: &[Step], weight: &[u64], threads: usize) -> Partition {
     let links: Vec<u32> = (0..weight.len() as u32).map(|link| sets.of(link)).collect();
     let mut links = number(&links);
     let total: u64 = weight.iter().sum();
     let most = total / threads as u64 * 9 / 8 + 1;
     loop {
-        let passing = steps.iter().map(|&(_, from, to, near)| (from, to, near));
+        let passing = steps.iter().map(|step| (step.from, step.to, step.weight));
         let graph = Graph::new(&links, weight, passing);
         let of = graph.communities(most);
         if of.iter().max().map_or(0, |&last| last as usize + 1) == graph.weight.len() {
@@ -236,9 +244,7 @@ fn gather(
         of[node] = lightest as u32;
     }
     links.iter_mut().for_each(|link| *link = of[*link as usize]);
-    let apart =
-        |&&(_, from, to, _): &&(Nanos, u32, u32, u64)| links[from as usize] != links[to as usize];
-    let lookahead =
-        steps.iter().filter(apart).map(|&(delay, ..)| delay).min().unwrap_or(Nanos::MAX);
+    let apart = |step: &&Step| links[step.from as usize] != links[step.to as usize];
+    let lookahead = steps.iter().filter(apart).map(|step| step.delay).min().unwrap_or(Nanos::MAX);
     Partition { parts: sums.len() as u32, links, lookahead }
 }

@@ -8,7 +8,7 @@ use crate::tls::{self, Trust};
 use crate::wire::{MAX_RANGE, MAX_REPLY, PathReport, Reply, Request};
 use crate::{Error, PING, STREAMS, Url, number, plain, transport};
 use bytes::Bytes;
-use narrows_foreign::Foreign;
+use narrows_foreign::{Foreign, without_path};
 use narrows_quic::Coupling;
 use noq::{Connection, ConnectionError, ReadError, RecvStream, VarInt, WriteError};
 use std::collections::{BTreeMap, VecDeque};
@@ -193,10 +193,7 @@ impl Output {
             // As other programs' files: the umask takes its part.
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder.unwrap_or(Path::new(".")))
-            // Without the name that tempfile adds, which nobody chose.
-            .map_err(|error| {
-                wrong(error.to_string().split(" at path ").next().unwrap_or_default())
-            })?;
+            .map_err(|error| wrong(&without_path(error).to_string()))?;
         Ok(Output { written, target: target.into() })
     }
 

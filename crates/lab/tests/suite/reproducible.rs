@@ -8,8 +8,9 @@ use narrows_lab::{
     Algorithm, Case, Control, Edits, HostId, Job, Plan, Scenario, Seeds, SeriesOf, Summary,
     compare, host, load, parse, parts, run, series, shipped,
 };
-use narrows_net::SECOND;
 use sha2::{Digest, Sha256};
+
+use crate::shipped::short;
 
 /// SHA-256 of the summary and the series of seed 7. Any change of laws, network, simulator or
 /// metrics that changes a single bit of a result changes it; if the change is meant, put here what
@@ -85,13 +86,7 @@ fn the_number_of_threads_changes_nothing() {
 fn the_threads_of_a_run_change_no_shipped_scenario() {
     let mut parted = 0;
     for name in shipped() {
-        let whole = load(name, &Edits::default()).unwrap();
-        let mut set = vec![("duration".into(), "6 s".into())];
-        if whole.warmup > SECOND {
-            set.push(("warmup".into(), "1 s".into()));
-        }
-        let set = if whole.events.is_empty() && whole.phases.len() <= 1 { set } else { vec![] };
-        let scenario = load(name, &Edits { set, ..Edits::default() }).unwrap();
+        let scenario = short(name);
         let stop = AtomicBool::new(false);
         let job = |threads| Job { threads, seed: 7, ..Job::new(&scenario, &stop) };
         if parts(&job(8)).unwrap().is_none() {

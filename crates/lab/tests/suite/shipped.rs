@@ -34,18 +34,22 @@ fn every_shipped_scenario_loads_and_names_its_source() {
     }
 }
 
-/// Long enough for every event and every path's start, also where a SYN is lost.
+/// A shipped scenario cut short: long enough for every event and every path's start, also where a SYN is lost.
+pub fn short(name: &str) -> Scenario {
+    let whole = scenario(name);
+    let mut set = vec![("duration".into(), "6 s".into())];
+    if whole.warmup > SECOND {
+        set.push(("warmup".into(), "1 s".into()));
+    }
+    // What changes in them comes later.
+    let set = if whole.events.is_empty() && whole.phases.len() <= 1 { set } else { vec![] };
+    load(name, &Edits { set, ..Edits::default() }).unwrap()
+}
+
 #[test]
 fn every_shipped_scenario_runs() {
     for one in shipped() {
-        let whole = scenario(one);
-        let mut set = vec![("duration".into(), "6 s".into())];
-        if whole.warmup > SECOND {
-            set.push(("warmup".into(), "1 s".into()));
-        }
-        // What changes in them comes later.
-        let set = if whole.events.is_empty() && whole.phases.len() <= 1 { set } else { vec![] };
-        let scenario = load(one, &Edits { set, ..Edits::default() }).unwrap();
+        let scenario = short(one);
         let stop = AtomicBool::new(false);
         let run = run(host("sim").unwrap(), Job::new(&scenario, &stop)).unwrap();
         let test = &run.summary.connections[scenario.test.unwrap()];

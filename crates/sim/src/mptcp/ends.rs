@@ -4,12 +4,13 @@ use narrows_laws::Law;
 use narrows_traffic::{ConnId, FlowId, Generator, Source};
 
 use super::connection::{ALL, Connection};
-use super::subflow::PathSetup;
+use super::subflow::{PathSetup, Subflow};
 use crate::ConnectionConfig;
 
 impl Connection {
-    /// Whether its ends learn of each other by packets alone. Those that do not: where the receiver opens, is told by
-    /// a middlebox, runs a detector, loses paths that a law loaded at run time closes, or notes when messages arrive that the sender wrote.
+    /// Whether its ends learn of each other by packets alone. Those that do not: where the receiver opens, is told by a
+    /// middlebox, runs a detector, loses paths that a law loaded at run time closes, or notes when messages arrive that
+    /// the sender wrote.
     pub fn can_part(&self) -> bool {
         let at_receiver =
             self.receiver_detector.as_ref().is_some_and(|detector| detector.is_at_receiver());
@@ -28,14 +29,7 @@ impl Connection {
             source: self.source,
             ..ConnectionConfig::default()
         };
-        let path = |subflow: &super::subflow::Subflow| PathSetup {
-            forward: subflow.sender.route(),
-            reverse: subflow.reverse,
-            mss: subflow.sender.mss(),
-            backup: false,
-            strips_mptcp: false,
-        };
-        let paths: Vec<PathSetup> = self.subflows.iter().map(path).collect();
+        let paths: Vec<PathSetup> = self.subflows.iter().map(Subflow::setup).collect();
         let generator =
             Generator::new(0, FlowId::Connection(ConnId(0)), Source::Greedy, Vec::new());
         let mut far = Connection::new(&config, &paths, generator);

@@ -122,16 +122,20 @@ impl Subflow {
         self.sender.counters = counters;
     }
 
-    /// The path is gone: nothing but its counters stays.
-    pub fn clear(&mut self, slot: usize) {
-        let setup = PathSetup {
+    /// A regular path over the same routes.
+    pub fn setup(&self) -> PathSetup {
+        PathSetup {
             forward: self.sender.route(),
             reverse: self.reverse,
             mss: self.sender.mss(),
             backup: false,
             strips_mptcp: false,
-        };
-        self.replace(slot, &setup, &TcpConfig::default());
+        }
+    }
+
+    /// The path is gone: nothing but its counters stays.
+    pub fn clear(&mut self, slot: usize) {
+        self.replace(slot, &self.setup(), &TcpConfig::default());
         self.present = false;
         self.generation = self.generation.wrapping_add(1);
     }

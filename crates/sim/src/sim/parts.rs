@@ -12,7 +12,6 @@ use narrows_net::{Crossing, LinkId, Nanos, SECOND};
 use super::Sim;
 use super::windows::{LEAST_EVENTS, Part, Ran, Windows, lock};
 use crate::event::Target;
-use crate::mptcp::connection::Connection;
 use crate::packet::Packet;
 use crate::partition::Partition;
 use crate::tcp::NEVER;
@@ -160,44 +159,29 @@ impl Apart {
     /// Puts it together again.
     pub fn join(self, sim: &mut Sim) {
         let Apart { plan, parts } = self;
-        let mut networks = Vec::new();
-        let mut connections: Vec<(Option<Connection>, Option<Connection>)> = Vec::new();
-        connections.resize_with(plan.senders.len(), Default::default);
-        let mut udp: Vec<Option<crate::udp::Udp>> = Vec::new();
-        udp.resize_with(plan.udp.len(), Default::default);
-        for (number, part) in (0..).zip(parts) {
+        let (mut networks, mut ends, mut udp) = (Vec::new(), Vec::new(), Vec::new());
+        for part in parts {
             let mut part = part.into_inner().unwrap_or_else(PoisonError::into_inner);
-            let mut own: Vec<Option<Connection>> = part.connections.drain(..).map(Some).collect();
-            for (flow, &place) in
-                part.places.connections.iter().enumerate().filter(|(_, place)| **place != NOWHERE)
-            {
-                let connection = own[place as usize].take();
-                let (near, far) = &mut connections[flow];
-                *(if plan.senders[flow] == number { near } else { far }) = connection;
-            }
-            let mut own: Vec<Option<crate::udp::Udp>> = part.udp.drain(..).map(Some).collect();
-            for (flow, &place) in
-                part.places.udp.iter().enumerate().filter(|(_, place)| **place != NOWHERE)
-            {
-                udp[flow] = own[place as usize].take();
-            }
             while let Some((time, target)) = part.timers.pop() {
                 if !matches!(target, Target::Subflow(..)) {
                     sim.timers.set(time, target);
                 }
             }
             networks.push(part.network);
+            ends.push(part.connections.into_iter());
+            udp.push(part.udp.into_iter());
         }
         sim.network.join(networks);
-        sim.connections = connections
-            .into_iter()
-            .filter_map(|(near, far)| {
-                let mut connection = near?;
-                far.into_iter().for_each(|far| connection.reunite(far));
-                Some(connection)
-            })
-            .collect();
-        sim.udp = udp.into_iter().flatten().collect();
+        // Each part has its own in the order of the whole.
+        let both = |(&near, &far): (&u32, &u32)| {
+            let mut connection = ends[near as usize].next()?;
+            if far != near {
+                connection.reunite(ends[far as usize].next()?);
+            }
+            Some(connection)
+        };
+        sim.connections = plan.senders.iter().zip(&plan.receivers).filter_map(both).collect();
+        sim.udp = plan.udp.iter().filter_map(|&part| udp[part as usize].next()).collect();
         debug_assert!(
             sim.connections.len() == plan.senders.len() && sim.udp.len() == plan.udp.len()
         );

@@ -29,7 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("quic-sockets", &[]),
     ("transfer", &["foreign", "laws", "quic", "quic-sockets"]),
     ("quic-sim", &["net", "sim", "traffic"]),
-    ("detect", &["laws", "report"]),
+    ("detect", &["foreign", "laws", "report"]),
     ("emu", &["net", "netns"]),
     (
         "lab",

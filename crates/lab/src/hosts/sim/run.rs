@@ -31,11 +31,7 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     let Job { scenario, control, seed, series, capture, live, threads, stop, .. } = job;
     let scenario = &scenario.drawn(seed);
     let mut capture = capture.map(|request| Capture::new(scenario, seed, request)).transpose()?;
-    let mut build = Build::new(scenario, seed)?;
-    for (index, (flow, &control)) in scenario.flows.iter().zip(&controls).enumerate() {
-        let here = scenario.test == Some(index);
-        build.flow(flow, control, if here { &scenario.passive } else { &[] })?;
-    }
+    let build = built(scenario, &controls, seed)?;
     let Build { mut sim, links, handles, paths, .. } = build;
     sim.set_threads(threads);
     if let Some(capture) = &mut capture {
@@ -56,17 +52,27 @@ pub fn simulate(job: Job) -> Result<Run, Error> {
     Ok(Run { summary, ..result })
 }
 
+/// `scenario` in the simulator, its flows under these controls.
+fn built<'a>(
+    scenario: &'a Scenario,
+    controls: &[Option<Control>],
+    seed: u64,
+) -> Result<Build<'a>, Error> {
+    let mut build = Build::new(scenario, seed)?;
+    for (index, (flow, &control)) in scenario.flows.iter().zip(controls).enumerate() {
+        let here = scenario.test == Some(index);
+        build.flow(flow, control, if here { &scenario.passive } else { &[] })?;
+    }
+    Ok(build)
+}
+
 /// The parts that `job` would run in on its threads, and how far they run by themselves; none if it stays in one.
 ///
 /// # Errors
 /// The network's error for an impossible link, and what the simulator does not have.
 pub fn parts(job: &Job) -> Result<Option<(usize, Nanos)>, Error> {
     let scenario = &job.scenario.drawn(job.seed);
-    let mut build = Build::new(scenario, job.seed)?;
-    for (flow, control) in scenario.flows.iter().zip(controls(job)?) {
-        build.flow(flow, control, &[])?;
-    }
-    Ok(build.sim.would_part(job.threads))
+    Ok(built(scenario, &controls(job)?, job.seed)?.sim.would_part(job.threads))
 }
 
 /// How the second path of the connection under test joins.
@@ -84,11 +90,7 @@ pub struct Join {
 /// The network's error for an impossible link.
 pub fn join(job: &Job) -> Result<Option<Join>, Error> {
     let scenario = &job.scenario.drawn(job.seed);
-    let mut build = Build::new(scenario, job.seed)?;
-    for (flow, control) in scenario.flows.iter().zip(controls(job)?) {
-        build.flow(flow, control, &[])?;
-    }
-    let Build { mut sim, handles, .. } = build;
+    let Build { mut sim, handles, .. } = built(scenario, &controls(job)?, job.seed)?;
     let Some(FlowId::Connection(id)) = scenario.test.map(|test| handles[test]) else {
         return Ok(None);
     };
