@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use narrows_lab::{
     CaptureRequest, Edits, Error, Job, Output, Run, Scenario, Signal, host, parse, run,
 };
-use narrows_testkit::machine::{Turn, root, tun, turn};
+use narrows_testkit::machine::{Turn, root, tun, turn_of_scenarios, without_scenarios};
 use narrows_testkit::root::Root;
 use narrows_traffic::Source;
 
@@ -22,8 +22,8 @@ struct Alone {
 impl Alone {
     /// None, and a word on the terminal, where scenarios cannot run.
     fn with(test: &str) -> Option<Alone> {
-        let turn = turn(test, root().and_then(|()| tun()))?;
-        Some(Alone { root: Root::now(), _turn: turn })
+        let turn = turn_of_scenarios(test, root().and_then(|()| tun()))?;
+        Some(Alone { root: without_scenarios(Root::now), _turn: turn })
     }
 
     /// Runs a scenario. What is asserted of it must hold on a busy machine.
@@ -35,7 +35,7 @@ impl Alone {
     }
 
     fn ends(self) {
-        self.root.is_unchanged();
+        without_scenarios(|| self.root.is_unchanged());
     }
 }
 

@@ -8,7 +8,10 @@ use std::process::Command;
 
 /// Held by a test that has the machine for itself, also among other processes: controls have global
 /// names, and what one test measures would be the load of another.
-pub struct Turn(#[expect(dead_code, reason = "held")] Flock<File>);
+pub struct Turn {
+    _test: Flock<File>,
+    _controls: Option<Flock<File>>,
+}
 
 /// Can this test run? If not there is a word on the terminal: `NARROWS_SKIP_KERNEL` is set, or something
 /// it needs is missing, which is the error of one of the functions below or of one's own.
@@ -20,15 +23,34 @@ pub fn can_run(test: &str, needs: Result<(), String>) -> bool {
     able.is_ok()
 }
 
-/// Waits for this test's turn. None if it [cannot run](can_run).
+/// What a process holds that has controls of Narrows for its scenarios, and others of its kind wait for.
+const CONTROLS: &str = "/run/narrows-controls.lock";
+
+/// Waits for this test's turn, in which nobody runs scenarios on this kernel. None if it
+/// [cannot run](can_run).
 pub fn turn(test: &str, needs: Result<(), String>) -> Option<Turn> {
+    Some(Turn { _controls: Some(lock(CONTROLS)), ..turn_of_scenarios(test, needs)? })
+}
+
+/// The same for a test that runs scenarios on this kernel itself: between them others may.
+pub fn turn_of_scenarios(test: &str, needs: Result<(), String>) -> Option<Turn> {
     if !can_run(test, needs) {
         return None;
     }
-    let file = File::create("/run/narrows-test.lock").expect("/run is root's");
-    let lock = Flock::lock(file, FlockArg::LockExclusive).expect("flock");
+    let turn = Turn { _test: lock("/run/narrows-test.lock"), _controls: None };
     println!("{test}");
-    Some(Turn(lock))
+    Some(turn)
+}
+
+/// Does `look` while nobody runs scenarios on this kernel.
+pub fn without_scenarios<T>(look: impl FnOnce() -> T) -> T {
+    let _held = lock(CONTROLS);
+    look()
+}
+
+fn lock(path: &str) -> Flock<File> {
+    let file = File::create(path).expect("/run is root's");
+    Flock::lock(file, FlockArg::LockExclusive).expect("flock")
 }
 
 /// Is this root?

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use narrows_laws::Law;
 use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use narrows_laws::user::argument;
 use narrows_netns::{set_sysctl, sysctl};
+use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
 use crate::Error;
@@ -81,12 +83,17 @@ pub fn can_be_had(wanted: &[(String, Algorithm)]) -> Result<(), Error> {
 
 impl Controls {
     /// Sees to it that the kernel has all that is `wanted`, each with the option or field that asks
-    /// for it.
+    /// for it. Where another process has ours for its runs, this waits for its end until `stop` is set;
+    /// without a `stop` it does not wait.
     ///
     /// # Errors
     /// One of the kernel's own that it has not; ours cannot be registered, or another process has
-    /// them for its runs.
-    pub fn provide(wanted: &[(String, Algorithm)], settings: &Settings) -> Result<Controls, Error> {
+    /// them for its runs; [`Error::Interrupted`].
+    pub fn provide(
+        wanted: &[(String, Algorithm)],
+        settings: &Settings,
+        stop: Option<&AtomicBool>,
+    ) -> Result<Controls, Error> {
         can_be_had(wanted)?;
         let mut ours: Vec<_> = wanted.iter().filter_map(|wanted| wanted.1.ours()).collect();
         ours.sort_by_key(|control| control.to_string());
@@ -99,7 +106,7 @@ impl Controls {
         let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = match held.lock.upgrade() {
             Some(lock) => lock,
-            None => Arc::new(lock()?),
+            None => Arc::new(lock(stop)?),
         };
         held.lock = Arc::downgrade(&lock);
         // Before what is loaded is compared with it.
@@ -185,12 +192,32 @@ impl Drop for Shared {
     }
 }
 
-fn lock() -> Result<Flock<File>, Error> {
-    let file = File::create(LOCK).map_err(Error::io(LOCK.as_ref(), "create"))?;
-    Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
-        let message = "another process runs scenarios on this kernel; wait until it ends";
-        Error::input("kernel", message)
-    })
+/// Does another process have controls of ours for its runs?
+pub fn taken() -> bool {
+    let try_lock = |file| Flock::lock(file, FlockArg::LockSharedNonblock).is_err();
+    // Nobody has what is not there, and who may not read it is refused elsewhere.
+    File::open(LOCK).is_ok_and(try_lock)
+}
+
+fn lock(stop: Option<&AtomicBool>) -> Result<Flock<File>, Error> {
+    let mut file = File::create(LOCK).map_err(Error::io(LOCK.as_ref(), "create"))?;
+    loop {
+        match (Flock::lock(file, FlockArg::LockExclusiveNonblock), stop) {
+            (Ok(held), _) => return Ok(held),
+            (Err((again, Errno::EWOULDBLOCK)), Some(stop)) => {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(Error::Interrupted);
+                }
+                sleep(Duration::from_millis(20));
+                file = again;
+            }
+            (Err((_, Errno::EWOULDBLOCK)), None) => {
+                let message = "another process runs scenarios on this kernel; wait until it ends";
+                return Err(Error::input("kernel", message));
+            }
+            (Err((_, error)), _) => return Err(Error::io(LOCK.as_ref(), "lock")(error.into())),
+        }
+    }
 }
 
 /// Lets new connections of a host run `control`, which `place` asks for.

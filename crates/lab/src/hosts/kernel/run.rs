@@ -75,7 +75,8 @@ pub fn emulate(job: Job, others: Option<&UserSpace>) -> Result<Run, Error> {
     let plan = Plan::new(scenario, seed)?;
     let mut capture = capture.map(|request| Capture::new(scenario, request)).transpose()?;
     // Dropped in the other order: the controls go when no socket is left.
-    let controls = Controls::provide(&wanted, &Settings { params: scenario.params, signal })?;
+    let settings = Settings { params: scenario.params, signal };
+    let controls = Controls::provide(&wanted, &settings, Some(stop))?;
     let repaired = controls.repaired()?;
     let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
     prepare(&stacks, &plan, &testbed, SENDER, signal)?;

@@ -84,7 +84,8 @@ impl Shell {
         let plan = Plan::new(&scenario, seed)?;
         let wanted: Vec<_> = control.iter().map(|&control| ("--cc".into(), control)).collect();
         let signal = super::signal(&scenario)?;
-        let controls = Controls::provide(&wanted, &Settings { params: scenario.params, signal })?;
+        let settings = Settings { params: scenario.params, signal };
+        let controls = Controls::provide(&wanted, &settings, None)?;
         let testbed = Testbed::new(&plan.hosts).map_err(kernel)?;
         prepare(&scenario, &plan, &testbed, own, signal)?;
         if let Some(control) = control {
