@@ -15,7 +15,7 @@ use narrows_lab::{
 use crate::args::lab::{CompareArgs, hosts};
 use crate::error::Error;
 use crate::progress::{Begun, Progress};
-use crate::run::{say_if_waiting, warn};
+use crate::run::warn;
 use crate::size::Size;
 use crate::{COMMIT, pages, print, quoted, stop, words};
 
@@ -417,7 +417,6 @@ fn run_shown(
         }
         also(run);
     };
-    say_if_waiting(hosts);
     let finished = run_all(plan, journal, stop, &done);
     progress.end();
     finished.map_err(|error| match journal {

@@ -84,6 +84,12 @@ fn quoted(word: &str) -> String {
 pub fn main(words: Vec<OsString>) -> u8 {
     terminal::take_panics();
     let _ = WORDS.set(words.iter().map(|word| word.to_string_lossy().into_owned()).collect());
+    #[cfg(all(feature = "lab", feature = "kernel"))]
+    narrows_lab::hosts::kernel::on_wait(|| {
+        note(
+            "narrows: another process runs scenarios on this kernel; this one waits until it ends",
+        );
+    });
     // The internal command for a run under a user's law, unknown to clap.
     #[cfg(feature = "lab")]
     if words.get(1).is_some_and(|word| word == child::CHILD) {

@@ -80,7 +80,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     let plots = args.plots.as_deref().map(of).transpose()?;
     let request = |output| CaptureRequest { names: &args.capture, snaplen: args.snaplen, output };
     job.capture = pcap.as_mut().map(request);
-    say_if_waiting(&[host]);
     let result = if args.live {
         let cc = scenario.test.and_then(|test| scenario.algorithm(test, control));
         let cc = cc.map_or("-".into(), |cc| cc.to_string());
@@ -162,15 +161,6 @@ pub(crate) fn warn(scenario: &Scenario) {
     for warning in scenario.warnings() {
         // Nothing to report to if standard error is closed.
         crate::note(&format!("narrows: {}: {warning}", scenario.name));
-    }
-}
-
-/// Says on standard error that runs on these hosts begin only when another process ends.
-pub(crate) fn say_if_waiting(hosts: &[&dyn narrows_lab::Host]) {
-    if hosts.iter().any(|host| host.waits()) {
-        crate::note(
-            "narrows: another process runs scenarios on this kernel; controls of Narrows wait until it ends",
-        );
     }
 }
 

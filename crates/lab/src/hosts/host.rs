@@ -41,11 +41,6 @@ pub trait Host: Sync {
         Ok(())
     }
 
-    /// Has another process what only one has at a time? Then a run waits until that ends.
-    fn waits(&self) -> bool {
-        false
-    }
-
     /// Runs `job`, which the host has checked.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -192,21 +192,27 @@ impl Drop for Shared {
     }
 }
 
-/// Does another process have controls of ours for its runs?
-pub fn taken() -> bool {
-    let try_lock = |file| Flock::lock(file, FlockArg::LockSharedNonblock).is_err();
-    // Nobody has what is not there, and who may not read it is refused elsewhere.
-    File::open(LOCK).is_ok_and(try_lock)
+/// Does `say` from now on whenever a run begins to wait for another process that has controls of ours for its
+/// own.
+pub fn on_wait(say: fn()) {
+    // A second one is for the same terminal.
+    let _ = ON_WAIT.set(say);
 }
+
+static ON_WAIT: OnceLock<fn()> = OnceLock::new();
 
 fn lock(stop: Option<&AtomicBool>) -> Result<Flock<File>, Error> {
     let mut file = File::create(LOCK).map_err(Error::io(LOCK.as_ref(), "create"))?;
+    let mut say = ON_WAIT.get();
     loop {
         match (Flock::lock(file, FlockArg::LockExclusiveNonblock), stop) {
             (Ok(held), _) => return Ok(held),
             (Err((again, Errno::EWOULDBLOCK)), Some(stop)) => {
                 if stop.load(Ordering::Relaxed) {
                     return Err(Error::Interrupted);
+                }
+                if let Some(say) = say.take() {
+                    say();
                 }
                 sleep(Duration::from_millis(20));
                 file = again;

@@ -26,7 +26,7 @@ use crate::scenario::{FlowKind, Scenario};
 
 pub use app::listens;
 #[cfg(feature = "quic")]
-pub use controls::{can_be_had, kernel, taken};
+pub use controls::{can_be_had, kernel, on_wait};
 #[cfg(feature = "quic")]
 pub use plan::possible;
 pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
@@ -90,10 +90,6 @@ impl Host for Kernel {
             return Err(controls::kernel("no MPTCP here (/proc/sys/net/mptcp)"));
         }
         controls::can_be_had(&job.controls())
-    }
-
-    fn waits(&self) -> bool {
-        controls::taken()
     }
 
     /// Nothing is left in the kernel afterwards.

@@ -45,10 +45,6 @@ impl Host for QuicReal {
         can_be_had(&kernels(job))
     }
 
-    fn waits(&self) -> bool {
-        crate::hosts::kernel::taken()
-    }
-
     /// Nothing is left in the kernel afterwards.
     fn run(&self, job: Job) -> Result<Run, Error> {
         let couplings = couplings(&job)?;
