@@ -7,7 +7,7 @@ use narrows_cli::COMMIT;
 use narrows_cli::size::Size;
 use narrows_lab::tables::{self, RunOf};
 use narrows_lab::{
-    Algorithm, Asked, CaptureRequest, Host, Job, Made, Output, Provenance, Setup, Summary, host,
+    Algorithm, Asked, CaptureRequest, Host, HostId, Job, Made, Output, Provenance, Setup, Summary, host,
     page, run as run_on, summary_table,
 };
 use pyo3::prelude::*;
@@ -17,7 +17,7 @@ use crate::error::Failure;
 use crate::law;
 use crate::scenario::Scenario;
 use crate::table::{Table, loads};
-use crate::value::whole;
+use crate::value::{JOBS, whole};
 use crate::wait::{at_once, wait};
 
 /// A run and its results; made by :func:`narrows.run`. It can be pickled.
@@ -288,7 +288,7 @@ pub fn preformatted(text: &str) -> String {
 
 /// Runs a scenario once.
 #[pyfunction]
-#[pyo3(signature = (scenario, cc, seed, series, signal, on, law, force))]
+#[pyo3(signature = (scenario, cc, seed, series, signal, on, law, threads, force))]
 #[expect(clippy::too_many_arguments, reason = "those of narrows.run, which has them by name")]
 pub fn run(
     py: Python<'_>,
@@ -299,18 +299,25 @@ pub fn run(
     signal: Option<&str>,
     on: &str,
     law: Option<PathBuf>,
+    threads: &Bound<'_, PyAny>,
     force: bool,
 ) -> PyResult<Run> {
-    let (scenario, seed) = at_once(py, || {
+    let (scenario, seed, threads) = at_once(py, || {
         law::load(law.as_deref())?;
-        Ok((Scenario::named(scenario)?.again()?, whole(seed, "seed", 0..=u64::MAX)?))
+        let seed = whole(seed, "seed", 0..=u64::MAX)?;
+        let threads = whole(threads, "threads", 1..=JOBS)? as usize;
+        Ok((Scenario::named(scenario)?.again()?, seed, threads))
     })?;
     let work = |stop: &Arc<_>| {
         let host = host(on)?;
+        if threads > 1 && host.id() != HostId::SIM {
+            let message = "only the simulator runs on several; expected on=\"sim\"";
+            return Err(Failure::of("threads", message));
+        }
         let named = scenario.words();
         let asked = Asked::of(scenario.loaded.as_ref().clone(), cc, signal)?;
         let Asked { scenario, control, .. } = asked;
-        let job = Job { control, seed, series, ..Job::new(&scenario, stop) };
+        let job = Job { control, seed, series, threads, ..Job::new(&scenario, stop) };
         host.check(&job)?;
         host.ready(&job)?;
         Size::of([&scenario], &[host], 1, 1).check(force)?;

@@ -75,6 +75,15 @@ def test_scenario_and_seed_fix_every_byte(scenario: narrows.Scenario) -> None:
     assert alone[0] != alone[1]
 
 
+def test_threads_of_one_run_change_no_byte() -> None:
+    tree = narrows.Scenario.load("lisa/fat-tree").set("warmup", "0 s").set("duration", "300 ms")
+
+    def whole(threads: int) -> bytes:
+        return pickle.dumps(narrows.run(tree, series=True, threads=threads).__reduce__()[1])
+
+    assert whole(2) == whole(1)
+
+
 def _goodput(scenario: narrows.Scenario) -> float:
     return narrows.run(scenario, cc="lia").to_dict()["test"]["goodput_mbps"]
 
@@ -137,6 +146,8 @@ def test_packets_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
         (lambda s: narrows.run(s, cc="oila"), "cc", "olia", "'olia'"),
         (lambda s: narrows.run(s, seed=-1), "seed", "from 0 to 2^64-1", None),
         (lambda s: narrows.run(s, seed="x"), "seed", "from 0 to 2^64-1", None),
+        (lambda s: narrows.run(s, threads=0), "threads", "from 1 to 1024", None),
+        (lambda s: narrows.run(s, threads=2, on="quic"), "threads", 'on="sim"', None),
         (lambda s: narrows.run(s, cc="lia", signal="rtt"), "signal", None, "delay-based"),
         (lambda s: narrows.run(s, on="kernal"), "on", "kernel", "'kernel'"),
         (lambda s: narrows.compare(s, "lia", 10**9), "seeds", "at most 100000", None),

@@ -29,6 +29,7 @@ def run(
     signal: str | None = None,
     on: str = "sim",
     law: Path | None = None,
+    threads: int = 1,
     force: bool = False,
 ) -> Run:
     """Run a scenario once.
@@ -53,6 +54,9 @@ def run(
     law : str or path, optional
         A law of one's own, ``mine.h``, for use in `cc` (``narrows law new mine.h``); needs a C compiler. A process
         has one at most.
+    threads : int
+        Threads of the simulator. A large network whose parts are joined by links with a delay comes apart on them
+        (``narrows run --dry-run`` says so), any other runs on one. The bytes are the same.
     force : bool
         Run even if it may take more memory than there is, or two days.
 
@@ -68,7 +72,7 @@ def run(
     KeyboardInterrupt
         Ctrl-C.
     """
-    return _narrows.run(scenario, cc, seed, series, signal, on, law, force)
+    return _narrows.run(scenario, cc, seed, series, signal, on, law, threads, force)
 
 
 def compare(

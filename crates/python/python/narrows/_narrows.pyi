@@ -37,6 +37,7 @@ def run(
     signal: str | None,
     on: str,
     law: _Path | None,
+    threads: int,
     force: bool,
 ) -> Run: ...
 def compare(
