@@ -96,6 +96,7 @@ def test_what_is_called_says_what_it_takes_gives_and_refuses(name: str) -> None:
 # Of what is a number: its unit, or what it counts.
 UNITS = {
     "run.seed": "0 to 2\\^64-1",
+    "run.threads": "Threads of the simulator",
     "compare.seeds": "How many, from 1 on",
     "compare.jobs": "Runs at the same time",
     "compare.progress": "the runs that are done and all",
