@@ -99,6 +99,8 @@ pub struct Network<P> {
     /// The next arrivals, as they were known some time ago, by turns.
     soon: [Soon; TURNS],
     turn: usize,
+    /// Arrivals at the end of any link.
+    arrived: u64,
     /// What was seen on watched links.
     pub(crate) seen: Vec<Seen<P>>,
     /// What was dropped, if the caller wants to know.
@@ -128,6 +130,7 @@ impl<P: Copy> Network<P> {
             schedule: Schedule::new(),
             soon: [Soon::default(); TURNS],
             turn: 0,
+            arrived: 0,
             seen: Vec::new(),
             lost: None,
             border: None,
@@ -217,6 +220,11 @@ impl<P: Copy> Network<P> {
         self.schedule.first().map(|(time, _)| time)
     }
 
+    /// How many packets have arrived at the end of any link: packet-hops. A part counts its own.
+    pub fn arrived(&self) -> u64 {
+        self.arrived
+    }
+
     /// Lets happen, in order, what happens up to and including `now`. Returns at the first packet
     /// that reaches the end of its route; call again until there is none.
     pub fn advance(&mut self, now: Nanos) -> Option<Delivery<P>> {
@@ -249,6 +257,7 @@ impl<P: Copy> Network<P> {
                 packet
             };
             let Some(mut packet) = arrived else { continue };
+            self.arrived += 1;
             if self.links.len() > Self::NEAR {
                 self.prepare(&mut upcoming);
             }

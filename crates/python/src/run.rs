@@ -7,8 +7,8 @@ use narrows_cli::COMMIT;
 use narrows_cli::size::Size;
 use narrows_lab::tables::{self, RunOf};
 use narrows_lab::{
-    Algorithm, Asked, CaptureRequest, Host, HostId, Job, Made, Output, Provenance, Setup, Summary, host,
-    page, run as run_on, summary_table,
+    Algorithm, Asked, CaptureRequest, Host, HostId, Job, Made, Output, Provenance, Setup, Summary,
+    host, page, run as run_on, summary_table,
 };
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};

@@ -219,32 +219,61 @@ fn number(of: &[u32]) -> Vec<u32> {
 /// Parts of the sets, for so many threads.
 fn gather(mut sets: Sets, steps: &[Step], weight: &[u64], threads: usize) -> Partition {
     let links: Vec<u32> = (0..weight.len() as u32).map(|link| sets.of(link)).collect();
-    let mut links = number(&links);
-    let total: u64 = weight.iter().sum();
-    let most = total / threads as u64 * 9 / 8 + 1;
-    loop {
-        let passing = steps.iter().map(|step| (step.from, step.to, step.weight));
-        let graph = Graph::new(&links, weight, passing);
-        let of = graph.communities(most);
-        if of.iter().max().map_or(0, |&last| last as usize + 1) == graph.weight.len() {
+    let links = number(&links);
+    let share = weight.iter().sum::<u64>() / threads as u64 * 9 / 8 + 1;
+    let finer = (1..=PARTS_PER_THREAD as u64)
+        .map(|pieces| joined(links.clone(), steps, weight, share / pieces + 1));
+    // The first that gives no thread more than its share, or else the one that comes nearest.
+    let mut best = (u64::MAX, links.clone());
+    for links in finer {
+        let of = dealt(&sums(&links, weight), threads);
+        let heaviest = sums(&of, &sums(&links, weight)).into_iter().max().unwrap_or(0);
+        if heaviest < best.0 {
+            best = (heaviest, links);
+        }
+        if best.0 <= share {
             break;
         }
-        links.iter_mut().for_each(|link| *link = of[*link as usize]);
     }
-    // The heaviest first, each into the lightest part.
-    let mut weights = vec![0_u64; links.iter().max().map_or(0, |&last| last as usize + 1)];
-    links.iter().zip(weight).for_each(|(&node, weight)| weights[node as usize] += weight);
+    let links = best.1;
+    let of = dealt(&sums(&links, weight), PARTS_PER_THREAD * threads);
+    let links: Vec<u32> = links.iter().map(|link| of[*link as usize]).collect();
+    let parts = links.iter().max().map_or(0, |&last| last + 1);
+    let apart = |step: &&Step| links[step.from as usize] != links[step.to as usize];
+    let lookahead = steps.iter().filter(apart).map(|step| step.delay).min().unwrap_or(Nanos::MAX);
+    Partition { links, parts, lookahead }
+}
+
+/// Communities of communities of the nodes `of` as long as they find some, none heavier than `most`, by number from 0.
+fn joined(mut of: Vec<u32>, steps: &[Step], weight: &[u64], most: u64) -> Vec<u32> {
+    loop {
+        let passing = steps.iter().map(|step| (step.from, step.to, step.weight));
+        let graph = Graph::new(&of, weight, passing);
+        let larger = graph.communities(most);
+        if larger.iter().max().map_or(0, |&last| last as usize + 1) == graph.weight.len() {
+            return of;
+        }
+        of.iter_mut().for_each(|node| *node = larger[*node as usize]);
+    }
+}
+
+/// What those of each number weigh.
+fn sums(of: &[u32], weight: &[u64]) -> Vec<u64> {
+    let mut sums = vec![0; of.iter().max().map_or(0, |&last| last as usize + 1)];
+    of.iter().zip(weight).for_each(|(&number, weight)| sums[number as usize] += weight);
+    sums
+}
+
+/// The heaviest first, each into the lightest of at most so many.
+fn dealt(weights: &[u64], most: usize) -> Vec<u32> {
     let mut order: Vec<usize> = (0..weights.len()).collect();
     order.sort_by_key(|&node| (std::cmp::Reverse(weights[node]), node));
-    let mut sums = vec![0_u64; (PARTS_PER_THREAD * threads).min(weights.len())];
+    let mut sums = vec![0_u64; most.min(weights.len())];
     let mut of = vec![0_u32; weights.len()];
     for node in order {
         let lightest = (0..sums.len()).min_by_key(|&part| sums[part]).unwrap_or(0);
         sums[lightest] += weights[node];
         of[node] = lightest as u32;
     }
-    links.iter_mut().for_each(|link| *link = of[*link as usize]);
-    let apart = |step: &&Step| links[step.from as usize] != links[step.to as usize];
-    let lookahead = steps.iter().filter(apart).map(|step| step.delay).min().unwrap_or(Nanos::MAX);
-    Partition { parts: sums.len() as u32, links, lookahead }
+    of
 }

@@ -53,6 +53,8 @@ pub struct Sim {
     places: Places,
     /// Its parts, if it has been taken apart.
     apart: Option<Box<Apart>>,
+    /// Packet-hops in parts, and how many there would have been if all threads had been as busy as the busiest.
+    shared: (u64, u64),
     /// Windows and events since it was taken apart.
     in_parts: (u64, u64),
     /// It is not taken apart before, and how much longer if that is in vain once more.
@@ -88,6 +90,7 @@ impl Sim {
             recorder: None,
             at_once: 0,
             events: 0,
+            shared: (0, 0),
             threads: 1,
             places: Places::default(),
             apart: None,
@@ -246,8 +249,11 @@ impl Sim {
             let alone = if self.come_apart() { self.alone_until } else { t };
             match &self.apart {
                 Some(apart) => {
-                    let Ran { reached, windows, events } = apart.run(t, self.threads);
+                    let Ran { reached, windows, events, hops, critical } =
+                        apart.run(t, self.threads);
                     self.now = reached;
+                    self.shared.0 += hops;
+                    self.shared.1 += critical * self.threads.min(apart.parts()) as u64;
                     self.in_parts.0 += windows;
                     self.in_parts.1 += events;
                     if reached < t {
@@ -265,6 +271,13 @@ impl Sim {
     /// How many parts it is in at present: 1 unless [`Sim::run_on`] has taken it apart.
     pub fn parts(&self) -> usize {
         self.apart.as_ref().map_or(1, |apart| apart.parts())
+    }
+
+    /// How much of the time its threads were busy while it was in parts, by counting: as if a packet-hop took as long as
+    /// another, each thread had a core of its own, and waiting took nothing. None if it has not been in parts.
+    pub fn busy(&self) -> Option<f64> {
+        let (hops, at_most) = self.shared;
+        (at_most > 0).then(|| hops as f64 / at_most as f64)
     }
 
     /// The parts that it would be taken apart into for so many threads, and how far they run by themselves before they

@@ -76,6 +76,8 @@ struct Outcome {
     peak: u64,
     /// Jain's index over the connections' goodputs.
     jain: f64,
+    /// How much of the time as many threads as there were parts would have been busy; 1 if it was in one.
+    busy: f64,
 }
 
 impl Outcome {
@@ -107,7 +109,9 @@ fn run(case: &Case, only: Option<Nanos>, threads: usize) -> Outcome {
         .map(|&id| sim.connection(id).paths.iter().map(|path| path.delivered_bytes).sum())
         .collect();
     let jain = jain(&bytes.iter().map(|&bytes| bytes as f64).collect::<Vec<_>>());
-    Outcome { wall_s, hops, packets: bytes.iter().sum::<u64>() / mss, peak: memory::peak(), jain }
+    let packets = bytes.iter().sum::<u64>() / mss;
+    let busy = sim.busy().unwrap_or(1.0);
+    Outcome { wall_s, hops, packets, peak: memory::peak(), jain, busy }
 }
 
 /// Marks the process that runs one case; its name follows, and perhaps the simulated milliseconds and the threads.
@@ -127,11 +131,11 @@ fn alone(name: &str, threads: usize) -> Vec<f64> {
 
 fn run_alone(case: &Case, threads: usize) -> Outcome {
     match alone(case.name, threads)[..] {
-        [wall_s, hops, packets, peak, jain] => {
+        [wall_s, hops, packets, peak, jain, busy] => {
             let [hops, packets, peak] = [hops, packets, peak].map(|number| number as u64);
-            Outcome { wall_s, hops, packets, peak, jain }
+            Outcome { wall_s, hops, packets, peak, jain, busy }
         }
-        _ => unreachable!("main prints five numbers"),
+        _ => unreachable!("main prints six numbers"),
     }
 }
 
@@ -144,9 +148,9 @@ fn main_alone(name: &str, milliseconds: Option<&String>, threads: Option<&String
     let case = CASES.iter().find(|case| case.name == name).expect("a case");
     let only = milliseconds.filter(|ms| *ms != "-");
     let only = only.map(|ms| ms.parse::<Nanos>().expect("a number") * MILLISECOND);
-    let Outcome { wall_s, hops, packets, peak, jain } =
+    let Outcome { wall_s, hops, packets, peak, jain, busy } =
         run(case, only, threads.map_or(1, |threads| threads.parse().expect("a number")));
-    println!("{wall_s} {hops} {packets} {peak} {jain}");
+    println!("{wall_s} {hops} {packets} {peak} {jain} {busy}");
 }
 
 /// Runs all rounds of a case, in turn with ns-2's, and prints the line of the quickest. Returns its
@@ -185,7 +189,8 @@ fn compare_bbr(bbr: &str, reno: &str) {
     println!("packets delivered/s in {} over {}: {:.2}", bbr.name, reno.name, ratios[bbr.rounds]);
 }
 
-/// Prints how much faster a fat tree runs on all cores than on one: the median of pairs of runs.
+/// Prints how much faster a fat tree runs on all cores than on one: the median of pairs of runs. And by counting, what
+/// more threads would gain at most: there need not be as many cores.
 fn compare_threads(case: &Case) {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let mut pairs: Vec<(f64, Outcome)> = (0..case.rounds)
@@ -202,6 +207,10 @@ fn compare_threads(case: &Case) {
         "{} on {threads} threads: {ratio:.2} times as fast, {hops:.1} M hops/s, {peak:.0} MB",
         case.name
     );
+    for threads in [4, 8, 16] {
+        let busy = run_alone(case, threads).busy;
+        println!("  on {threads}, by counting: {busy:.2} of the time busy");
+    }
 }
 
 fn main() {

@@ -10,7 +10,7 @@ use narrows_laws::MAX_PATHS;
 use narrows_net::{Crossing, LinkId, Nanos, SECOND};
 
 use super::Sim;
-use super::windows::{LEAST_EVENTS, Part, Ran, Windows, lock};
+use super::windows::{Did, LEAST_EVENTS, Part, Ran, Windows, lock};
 use crate::event::Target;
 use crate::packet::Packet;
 use crate::partition::Partition;
@@ -202,7 +202,7 @@ impl Apart {
     /// Lets everything happen up to and including `until`, on so many threads at most, or up to a time before, if too
     /// little happens for several. Returns the time, and windows and events up to it.
     pub fn run(&self, until: Nanos, threads: usize) -> Ran {
-        let idle = Ran { reached: until, windows: 0, events: 0 };
+        let idle = Ran { reached: until, windows: 0, events: 0, hops: 0, critical: 0 };
         let Some(start) = self.next_time().filter(|&start| start <= until) else { return idle };
         let windows =
             Windows::new(&self.parts, self.plan.partition.lookahead, (start, until), TRIAL);
@@ -237,12 +237,12 @@ impl Part for Sim {
         self.network.arrive(crossings);
     }
 
-    fn run(&mut self, last: Nanos) -> (u64, Nanos) {
-        let before = self.events;
+    fn run(&mut self, last: Nanos) -> Did {
+        let (events, hops) = (self.events, self.network.arrived());
         let outside = self.advance(last);
         debug_assert!(outside.is_none(), "an end point outside of a part");
         let next = self.next_time().unwrap_or(NEVER).min(self.network.first_crossing());
-        (self.events - before, next)
+        Did { events: self.events - events, hops: self.network.arrived() - hops, next }
     }
 
     fn sent(&mut self) -> &mut [Vec<Crossing<Packet>>] {

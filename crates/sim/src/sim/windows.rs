@@ -18,6 +18,14 @@ const NEVER: Nanos = Nanos::MAX;
 /// So many events a window and thread are worth the wait at its end.
 pub(crate) const LEAST_EVENTS: u64 = 8;
 
+/// What a part has done in a window.
+pub(crate) struct Did {
+    pub events: u64,
+    pub hops: u64,
+    /// When the earliest will happen in it, or caused by it in another.
+    pub next: Nanos,
+}
+
 /// What runs in windows.
 pub(crate) trait Part {
     /// What it sends to others.
@@ -26,9 +34,8 @@ pub(crate) trait Part {
     /// Takes what another has sent, in its order, and empties the list.
     fn take(&mut self, crossings: &mut Vec<Self::Crossing>);
 
-    /// Does everything up to and including the time `last`. Returns how much that was, and the time of the earliest that
-    /// it will do or has sent.
-    fn run(&mut self, last: Nanos) -> (u64, Nanos);
+    /// Does everything up to and including the time `last`.
+    fn run(&mut self, last: Nanos) -> Did;
 
     /// What it has sent to each part, to be taken out.
     fn sent(&mut self) -> &mut [Vec<Self::Crossing>];
@@ -43,6 +50,10 @@ pub(crate) struct Ran {
     pub windows: u64,
     /// And with so many events.
     pub events: u64,
+    /// What packets have gone over links, counted by the first thread alone.
+    pub hops: u64,
+    /// Of these, one after the other on the busiest thread of each window, if a hop takes as long as another.
+    pub critical: u64,
 }
 
 /// What several parts have sent to one.
@@ -62,6 +73,8 @@ pub(crate) struct Windows<'a, P: Part> {
     begun: Vec<AtomicU64>,
     /// By turns of windows: the earliest that will happen behind it.
     next: [AtomicU64; 3],
+    /// By turns: the hops of each part.
+    done: [Vec<AtomicU64>; 2],
     /// By turns: what has been sent to each part.
     inboxes: [Vec<Inbox<P::Crossing>>; 2],
     events: AtomicU64,
@@ -83,6 +96,7 @@ impl<'a, P: Part> Windows<'a, P> {
         (start, until): (Nanos, Nanos),
         trial: u64,
     ) -> Windows<'a, P> {
+        let none = || parts.iter().map(|_| AtomicU64::new(0)).collect();
         let inboxes = || parts.iter().map(|_| Mutex::new(Vec::new())).collect();
         Windows {
             parts,
@@ -91,8 +105,9 @@ impl<'a, P: Part> Windows<'a, P> {
             until,
             threads: AtomicUsize::new(0),
             trial,
-            begun: parts.iter().map(|_| AtomicU64::new(0)).collect(),
+            begun: none(),
             next: [(); 3].map(|()| AtomicU64::new(NEVER)),
+            done: [(); 2].map(|()| none()),
             inboxes: [inboxes(), inboxes()],
             events: AtomicU64::new(0),
             stop_after: AtomicU64::new(u64::MAX),
@@ -117,6 +132,7 @@ impl<'a, P: Part> Windows<'a, P> {
         let breaks = Breaks(&self.barrier);
         let (mut spare, mut seen) = (Vec::new(), 0);
         let (mut start, mut window) = (self.start, 0);
+        let (mut hops, mut critical, mut ends) = (0, 0, vec![0; threads]);
         let mut reached = self.until;
         while start <= self.until {
             // Never beyond what the others may still send.
@@ -142,6 +158,10 @@ impl<'a, P: Part> Windows<'a, P> {
             if !self.barrier.wait(threads) {
                 break;
             }
+            if thread == 0 {
+                let longest = longest(&self.done[window as usize % 2], &mut ends);
+                (hops, critical) = (hops + ends.iter().sum::<u64>(), critical + longest);
+            }
             // What others do in the next window changes neither.
             if self.stop_after.load(Ordering::Relaxed) == window {
                 reached = last;
@@ -152,7 +172,8 @@ impl<'a, P: Part> Windows<'a, P> {
             window += 1;
         }
         std::mem::forget(breaks);
-        Ran { reached, windows: window, events: self.events.load(Ordering::Relaxed) }
+        let events = self.events.load(Ordering::Relaxed);
+        Ran { reached, windows: window, events, hops, critical }
     }
 
     /// Now and then: did enough happen of late, beside the events that were seen the last time?
@@ -181,9 +202,10 @@ impl<'a, P: Part> Windows<'a, P> {
             part.take(&mut crossings);
             spare.push(crossings);
         }
-        let (events, next) = part.run(last);
+        let Did { events, hops, next } = part.run(last);
         debug_assert!(next > last, "too late for another part");
         self.events.fetch_add(events, Ordering::Relaxed);
+        self.done[turn][number].store(hops, Ordering::Relaxed);
         for (inbox, crossings) in self.inboxes[turn].iter().zip(part.sent()) {
             if !crossings.is_empty() {
                 let empty = spare.pop().unwrap_or_default();
@@ -203,6 +225,17 @@ impl<'a, P: Part> Windows<'a, P> {
             }
         }
     }
+}
+
+/// The most of a thread, if each takes the next part when it is done with the one before. `ends` gets that of each.
+fn longest(done: &[AtomicU64], ends: &mut [u64]) -> u64 {
+    ends.fill(0);
+    for part in done {
+        if let Some(first) = ends.iter_mut().min() {
+            *first += part.load(Ordering::Relaxed);
+        }
+    }
+    ends.iter().copied().max().unwrap_or(0)
 }
 
 /// Where threads wait for each other, seldom for long: the standard library's puts them to sleep, which takes longer than

@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 
 use loom::sync::Mutex;
 use loom::thread;
-use windows::{Part, Windows, lock};
+use windows::{Did, Part, Windows, lock};
 
 const LOOKAHEAD: u64 = 10;
 
@@ -42,7 +42,7 @@ impl Part for Node {
         }
     }
 
-    fn run(&mut self, last: u64) -> (u64, u64) {
+    fn run(&mut self, last: u64) -> Did {
         let later = self.due.split_off(&(last + 1));
         let (now, mut next) = (std::mem::replace(&mut self.due, later), u64::MAX);
         for &time in &now {
@@ -51,7 +51,9 @@ impl Part for Node {
             next = next.min(then);
             self.done.push(time);
         }
-        (now.len() as u64, next.min(self.due.first().copied().unwrap_or(u64::MAX)))
+        let (events, next) =
+            (now.len() as u64, next.min(self.due.first().copied().unwrap_or(u64::MAX)));
+        Did { events, hops: events, next }
     }
 
     fn sent(&mut self) -> &mut [Vec<u64>] {
@@ -83,8 +85,15 @@ fn check(until: u64, trial: u64, reached: u64, expected: [&[u64]; 2]) {
         windows.begin(2);
         let ran = windows.work(0);
         assert_eq!(ran.reached, reached);
-        assert_eq!(other.join().expect("no panic"), ran);
+        let other = other.join().expect("no panic");
+        assert_eq!(
+            (other.reached, other.windows, other.events),
+            (reached, ran.windows, ran.events)
+        );
         assert_eq!(ran.events, expected.iter().map(Vec::len).sum::<usize>() as u64);
+        assert_eq!(ran.hops, ran.events);
+        // Never less than half of them on two threads.
+        assert!((ran.hops.div_ceil(2)..=ran.hops).contains(&ran.critical), "{ran:?}");
         windows.finish();
         for (part, expected) in parts.iter().zip(&expected) {
             assert_eq!(lock(part).done, *expected);
