@@ -204,11 +204,19 @@ NR_INLINE void nr_cubic_grown(NR_HOOK, nr_u32 cwnd, nr_u32 n)
 	nr_cubic_count(nr_cubic(p), cwnd, n);
 }
 
-/* Each acknowledgement. The clock stops while the application, not cwnd, is the limit (5.8). */
+/* Of a path that its window limits an acknowledgement comes each round trip, at most so much later. */
+#define NR_CUBIC_DELAYED_US 40000
+
+/*
+ * Each acknowledgement. The clock stops while the application, not cwnd, is the limit (5.8). The first window after an
+ * idle time may be full again: that time is not in the flags.
+ */
 NR_INLINE void nr_cubic_clock(struct nr_cubic *cubic, const struct nr_event *ev)
 {
-	if (cubic->now.start_us && !(ev->flags & NR_F_CWND_LIMITED) && ev->now_us > cubic->last_us)
-		cubic->now.start_us += ev->now_us - cubic->last_us;
+	nr_s64 since = ev->now_us - cubic->last_us, most = ev->srtt8_us / 8 + NR_CUBIC_DELAYED_US;
+
+	if (cubic->now.start_us && since > 0 && (!(ev->flags & NR_F_CWND_LIMITED) || since > most))
+		cubic->now.start_us += since;
 	cubic->last_us = ev->now_us;
 }
 

@@ -174,6 +174,31 @@ fn the_clock_stands_while_the_application_is_the_limit() {
     assert_eq!(busy.window(0), idle.window(0), "5 s without a full window count for nothing");
 }
 
+/// What is sent after it may fill the window at once, so that its acknowledgements are limited by that.
+#[test]
+fn an_idle_time_is_none_of_the_epoch_s() {
+    for control in [Control::CUBIC, "gcubic".parse().unwrap()] {
+        let after = |idle_us: u64| {
+            let mut host = Host::new(control);
+            host.avoiding(0, 60, 8 * 50_000, 0);
+            host.report(0, EventKind::Recovery);
+            host.report(0, EventKind::Recovered);
+            for round in 0..18 {
+                for _ in 0..host.conn.path(0).cwnd {
+                    host.ack(0, 1);
+                }
+                host.now_us += 50_000 + if round == 9 { idle_us } else { 0 };
+            }
+            host.conn.path(0).cwnd
+        };
+        let busy = after(0);
+        for idle_us in [150_000, 1_000_000, 60_000_000] {
+            let idle = after(idle_us);
+            assert!(idle.abs_diff(busy) <= 1, "{control}: {busy}, after {idle_us} us {idle}");
+        }
+    }
+}
+
 #[test]
 fn undo_restores_the_epoch() {
     let mut calm = after_loss_at(1_000, 100_000);
@@ -191,10 +216,10 @@ fn undo_restores_the_epoch() {
 
 #[test]
 fn growth_is_at_most_half_the_window_per_round_trip() {
-    // Section 4.2: the target is clamped to 1.5 cwnd.
-    let mut host = after_loss_at(100, 100_000);
+    // Section 4.2: the target is clamped to 1.5 cwnd. W(t + RTT) of 100 s is 340,000 packets.
+    let mut host = after_loss_at(100, 100_000_000);
     host.ack(0, 1);
-    host.now_us += 3_600_000_000;
+    host.now_us += 4_000_000;
     for _ in 0..5 {
         let before = host.conn.path(0).cwnd;
         for _ in 0..before {
