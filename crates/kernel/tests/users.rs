@@ -8,13 +8,15 @@ use narrows_kernel::control::Registered;
 use narrows_kernel::state::{self, Connection, USERS, USERS_ALL};
 use narrows_laws::Control;
 use narrows_netns::set_sysctl;
-use narrows_testkit::net::Host;
+use narrows_testkit::net::{self, Host};
 use narrows_testkit::transfer::{Kind, Server, Traffic, connect, listen, set_control};
 use narrows_testkit::wait_until;
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::fd::AsRawFd;
 use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use support::Alone;
 use support::law::{Net, agree, counted, counter, slots};
 
@@ -167,6 +169,50 @@ fn plain_tcp_takes_no_entry_and_keeps_its_state_while_it_runs_the_control() {
         0 => Ok(()),
         left => Err(format!("{left} sockets")),
     });
+    println!("  {}", counted(&law));
+}
+
+/// Whoever takes entries takes from others what couples their paths, and from those with one path nothing.
+#[test]
+fn a_connection_without_an_entry_grows_as_reno_while_it_has_one_subflow() {
+    let Some(_alone) = Alone::with("without an entry, on one path", &[]) else { return };
+    let law = Registered::with_room(LAW, [1, 1]).unwrap();
+    let net = Net::new(&[10]);
+    net.set_default(law.name());
+    let server = Server::start(&net.server, net.address(PORT), Kind::Mptcp);
+    let first = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 1, 1);
+    wait_until(10, || match state::connections().unwrap().len() {
+        1 => Ok(()),
+        entries => Err(format!("{entries} entries")),
+    });
+    let second = Traffic::start(&net.client, net.address(PORT), Kind::Mptcp, 0, JOB);
+    // A packet each round trip; the fallback law grows by a 64th of one.
+    wait_until(40, || {
+        let busiest = || {
+            let all = net::sockets(&net.server).into_iter();
+            let windows = all.filter_map(|one| {
+                Some([one.number("cwnd")?, one.number("ssthresh")?, one.number("rtt")?])
+            });
+            windows.max_by(|a, b| a[0].total_cmp(&b[0])).ok_or("no loss yet")
+        };
+        let (began, before) = (Instant::now(), busiest()?);
+        sleep(Duration::from_millis(500));
+        let after = busiest()?;
+        if after[1] != before[1] || before[0] < before[1] {
+            return Err("a loss, or slow start".into());
+        }
+        let rounds = began.elapsed().as_secs_f64() * 1e3 / before[2];
+        let grown = after[0] - before[0];
+        println!("  grown by {grown} packets in {rounds:.0} round trips");
+        // Queues grow meanwhile, and round trips with them.
+        if grown >= 0.25 * rounds { Ok(()) } else { Err(format!("{before:?}, then {after:?}")) }
+    });
+    assert!(counter(&law, "fallback_full") + counter(&law, "fallback_user") >= 2);
+    first.stop();
+    second.stop();
+    let failed = server.stop();
+    assert!(failed.is_empty(), "{failed:?}");
+    net.drained();
     println!("  {}", counted(&law));
 }
 

@@ -253,6 +253,14 @@ impl Socket {
         self.words.iter().any(|word| word == "tcp-ulp-mptcp")
     }
 
+    /// A number that `ss` shows, such as `cwnd:10`.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let shown = |word: &String| {
+            word.strip_prefix(name)?.strip_prefix(':')?.split('/').next()?.parse().ok()
+        };
+        self.words.iter().find_map(shown)
+    }
+
     /// Is this its congestion control?
     pub fn runs(&self, control: &str) -> bool {
         self.words.iter().any(|word| word == control)

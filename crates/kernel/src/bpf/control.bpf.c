@@ -571,14 +571,15 @@ static __always_inline bool couples(void)
 }
 
 /*
- * Has an MPTCP socket, by its address, an established subflow, other than a backup, that runs none
- * of our controls? Reads without a lock, by probe: it may be wrong about a list that is changing. A
- * global function, which the verifier checks once.
+ * How many established subflows an MPTCP socket has, by its address, other than backups: all, or
+ * those that run none of our controls. Reads without a lock, by probe: it may be wrong about a list
+ * that is changing. A global function, which the verifier checks once.
  */
-NR_NOINLINE int nr_has_foreign_subflow(nr_u64 msk)
+NR_NOINLINE int nr_subflows(nr_u64 msk, bool foreign)
 {
 	nr_u64 list = msk + bpf_core_field_offset(struct mptcp_sock, conn_list);
 	struct list_head *node = (void *)list;
+	int count = 0;
 
 	for (nr_u32 n = 0; n < SUBFLOWS_MAX; n++) {
 		struct mptcp_subflow_context *subflow;
@@ -597,10 +598,10 @@ NR_NOINLINE int nr_has_foreign_subflow(nr_u64 msk)
 			continue;
 		icsk = (void *)sk;
 		bpf_core_read(&first, sizeof(first), &icsk->icsk_ca_priv);
-		if (first != (nr_u64)sk) /* struct nr_sock */
-			return 1;
+		if (!foreign || first != (nr_u64)sk) /* struct nr_sock */
+			count++;
 	}
-	return 0;
+	return count;
 }
 
 /*
@@ -619,7 +620,7 @@ static __always_inline bool uncoupled(struct sock *sk, struct nr_slot *slot, boo
 	if (now_ms - slot->looked_ms < NR_OUTSIDE_MS)
 		return rounds == NR_OUTSIDE_ROUNDS;
 	slot->looked_ms = now_ms;
-	if (!nr_has_foreign_subflow(mptcp_sk(sk))) {
+	if (!nr_subflows(mptcp_sk(sk), true)) {
 		slot->outside = 0;
 		return false;
 	}
@@ -632,6 +633,13 @@ static __always_inline bool uncoupled(struct sock *sk, struct nr_slot *slot, boo
 	return true;
 }
 
+/* Could it take more than one path's share with others of its connection? */
+static __always_inline bool beside_others(struct sock *sk)
+{
+	return couples() && nr_sk(sk)->token && nr_subflows(mptcp_sk(sk), false) > 1;
+}
+
+/* The fallback law; Reno, if there is nothing to couple with. */
 static __always_inline void fallback(struct sock *sk, nr_u32 acked)
 {
 	struct tcp_sock *tp = tcp_sk(sk);
@@ -642,7 +650,7 @@ static __always_inline void fallback(struct sock *sk, nr_u32 acked)
 		return;
 	if (tp->snd_cwnd < tp->snd_ssthresh)
 		acked = tcp_slow_start(tp, acked);
-	acks = couples() ? nr_fallback_acks(tp->snd_cwnd) : tp->snd_cwnd;
+	acks = beside_others(sk) ? nr_fallback_acks(tp->snd_cwnd) : tp->snd_cwnd;
 	if (acked)
 		tcp_cong_avoid_ai(tp, acks ? acks : 1, acked); /* it divides */
 	leave_cwnd(sk, tp->snd_cwnd);

@@ -169,6 +169,7 @@ struct tcp_sock {
 	__u64 tcp_clock_cache; /* ns, of the last event */
 	__u64 tcp_wstamp_ns;   /* when the next packet may leave, by pacing */
 	__u8 is_cwnd_limited : 1;
+	__u8 tcp_usec_ts : 1; /* from Linux 6.7 on: timestamps are in us, not in ms */
 	__u8 ecn_flags;
 	bool is_mptcp;
 };

@@ -65,13 +65,37 @@ static __always_inline void leave_ssthresh(struct sock *sk, struct nr_entry *e)
 	s->undone = 0;
 }
 
+/*
+ * If what was sent again is acknowledged, the sample is that of the timestamps, rounded down to a
+ * millisecond: of no use beside those of an empty queue. One of a thousand others is left out, too.
+ */
+static __always_inline bool of_timestamps(const struct tcp_sock *tp, long rtt_us)
+{
+	if (bpf_core_field_exists(tp->tcp_usec_ts) && BPF_CORE_READ_BITFIELD(tp, tcp_usec_ts))
+		return false;
+	return (nr_u64)rtt_us % 1000 == 0;
+}
+
+/*
+ * Recovery ends with the window at the stack's ssthresh. A sibling's cut that the law has followed
+ * meanwhile holds.
+ */
+static __always_inline void lower_ssthresh(struct sock *sk, struct nr_entry *e)
+{
+	nr_u32 ssthresh = line(e, nr_sk(sk)->slot)->ssthresh;
+
+	if (ssthresh < tcp_sk(sk)->snd_ssthresh)
+		tcp_sk(sk)->snd_ssthresh = ssthresh;
+}
+
 SEC("struct_ops")
 void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 {
 	struct nr_event *ev;
 	struct nr_entry *e;
 
-	keep_delay(sk, sample->rtt_us);
+	if (!of_timestamps(tcp_sk(sk), sample->rtt_us))
+		keep_delay(sk, sample->rtt_us);
 	if (!tcp_in_cwnd_reduction(sk))
 		return;
 	e = entry(sk);
@@ -80,6 +104,7 @@ void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 	ev = fill_acked(sk, e);
 	ev->flags |= NR_F_IN_RECOVERY;
 	nr_event(sk, e);
+	lower_ssthresh(sk, e);
 }
 
 SEC("struct_ops")
@@ -175,6 +200,12 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 		ev->state = NR_FAILED;
 	}
 	nr_event(sk, e);
+	if (!ends)
+		return;
+	lower_ssthresh(sk, e);
+	/* From CWR the stack has set it before. */
+	if (line(e, nr_sk(sk)->slot)->cwnd < tp->snd_cwnd)
+		tp->snd_cwnd = line(e, nr_sk(sk)->slot)->cwnd;
 }
 
 SEC("struct_ops")
