@@ -237,6 +237,19 @@ static __always_inline void fill_one_way(struct nr_sock *s, struct nr_entry *e, 
 	e->ident[s->slot & (NR_MAX_PATHS - 1)].delay = clock->delay;
 }
 
+/*
+ * Is the application the limit, not the window, and not what the scheduler gives to others? Linux
+ * says so of plain TCP alone.
+ */
+static __always_inline bool app_limited(struct sock *sk)
+{
+	struct tcp_sock *tp = tcp_sk(sk);
+	struct mptcp_sock *msk = (void *)mptcp_sk(sk);
+
+	return tp->write_seq == tp->snd_nxt && !tcp_is_cwnd_limited(tp) &&
+	       tcp_packets_in_flight(tp) < tp->snd_cwnd && !BPF_CORE_READ(msk, first_pending);
+}
+
 static __always_inline struct nr_event *fill_acked(struct sock *sk, struct nr_entry *e)
 {
 	struct nr_event *ev = fill(sk, e, NR_ACKED);
@@ -256,6 +269,9 @@ static __always_inline struct nr_event *fill_acked(struct sock *sk, struct nr_en
 	s->marked = tp->delivered_ce;
 	s->rtt_us = 0;
 	fill_one_way(s, e, ev);
+	if (nr_this.kind == NR_WINDOW && nr_decides(control.detector) && s->token &&
+	    app_limited(sk))
+		ev->flags |= NR_F_APP_LIMITED;
 	return ev;
 }
 

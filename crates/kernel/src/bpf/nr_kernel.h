@@ -194,6 +194,7 @@ struct mptcp_subflow_context {
 
 struct mptcp_sock {
 	struct list_head conn_list;
+	void *first_pending; /* data that no subflow has sent yet */
 };
 
 struct bpf_map {

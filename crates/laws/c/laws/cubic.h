@@ -204,12 +204,13 @@ NR_INLINE void nr_cubic_grown(NR_HOOK, nr_u32 cwnd, nr_u32 n)
 	nr_cubic_count(nr_cubic(p), cwnd, n);
 }
 
-/* Of a path that its window limits an acknowledgement comes each round trip, at most so much later. */
+/* Of a path that its window limits an acknowledgement comes each round trip, at most so much later.
+ */
 #define NR_CUBIC_DELAYED_US 40000
 
 /*
- * Each acknowledgement. The clock stops while the application, not cwnd, is the limit (5.8). The first window after an
- * idle time may be full again: that time is not in the flags.
+ * Each acknowledgement. The clock stops while the application, not cwnd, is the limit (5.8). The
+ * first window after an idle time may be full again: that time is not in the flags.
  */
 NR_INLINE void nr_cubic_clock(struct nr_cubic *cubic, const struct nr_event *ev)
 {
