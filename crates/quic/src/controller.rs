@@ -508,7 +508,10 @@ impl Controller for PathController {
         self.publish();
     }
 
-    fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, _: Instant) {
+    fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {
+        // Of any packet: noq remembers all of them as lost, and says so when the last has arrived.
+        let now_us = self.us(now);
+        self.forget_undo(now_us);
         // Of packets with nothing but acknowledgements noq gives no size: they were never in flight.
         if lost_bytes == 0 || !self.is_own(pn) {
             return;
@@ -703,6 +706,20 @@ mod tests {
         path.arrived(later, 1452, 2, srtt);
         path.on_end_acks(later, 1200, true, Some(2));
         assert_eq!(path.inflight, 1200);
+    }
+
+    #[test]
+    fn a_late_acknowledgement_does_not_undo_a_real_loss() {
+        let (mut path, now) = (path_of("reno"), Instant::now());
+        (0..10).for_each(|number| path.on_packet_sent(now, 1200, number));
+        let found = now + Duration::from_millis(50);
+        path.on_packet_lost(1200, 3, found);
+        path.on_congestion_event(found, now, false, false, 1200, 3);
+        let cut = path.window();
+        // Of one with nothing but acknowledgements noq reports no congestion event.
+        path.on_packet_lost(0, 12, found + Duration::from_secs(5));
+        path.on_spurious_congestion_event();
+        assert_eq!((path.window(), cut), (6000, 6000));
     }
 
     #[test]
