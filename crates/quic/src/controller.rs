@@ -216,8 +216,8 @@ impl PathController {
         self.joined = true;
         let mut event = self.new_event(EventKind::Joined, now_us);
         event.state = State::Joining as u32;
-        // The slow start says what the first window is.
-        (event.cwnd, event.ssthresh) = (0, 0);
+        // The slow start says what the first window is: at most this one.
+        event.ssthresh = 0;
         match self.shared().join(&event) {
             Ok((number, reply)) => {
                 // A path joins once, and its clones have joined with it.
@@ -737,6 +737,18 @@ mod tests {
             assert_eq!(path.window(), window);
             path.on_packet_lost(1200, 10, now);
             assert_eq!((path.lost, path.inflight), (1, 0));
+        }
+    }
+
+    #[test]
+    fn the_first_window_of_large_packets_has_fewer_of_them() {
+        for control in ["reno", "cubic", "lia+lisa", "bbr3"] {
+            let mut path = path_of(control);
+            path.window = Window::initial(9000);
+            path.mtu = 9000;
+            assert_eq!(path.initial_window(), 18_000);
+            path.on_packet_sent(Instant::now(), 1200, 0);
+            assert_eq!(path.window(), 18_000, "{control}");
         }
     }
 
