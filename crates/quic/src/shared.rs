@@ -193,6 +193,8 @@ impl Shared {
     pub fn publish(&self, now_us: u64, state: PathState) {
         let Ok(mut paths) = self.paths.try_lock() else { return };
         let Ok(mut seen) = self.seen.try_lock() else { return };
+        // Readers may have been looking when a path left.
+        seen.keep(paths.taken());
         if paths.changed() {
             tracing::debug!(masks = format_args!("{:#018x}", paths.masks), "coupling changes");
             (seen.pairs, seen.decision) = (paths.pairs(), paths.decision);
@@ -221,16 +223,14 @@ impl Shared {
     /// Takes paths from what readers see.
     fn forget(&self, gone: u8) {
         if let Ok(mut seen) = self.seen.try_lock() {
-            seen.paths.retain(|path| gone >> path.slot & 1 == 0);
-            let kept = |slot: usize| gone >> slot & 1 == 0;
-            seen.pairs.retain(|pair| kept(pair.slots.0) && kept(pair.slots.1));
+            seen.keep(!gone);
         }
     }
 
     pub fn snapshot(&self) -> Snapshot {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let gone = self.gone.load(Ordering::Relaxed);
-        seen.paths.retain(|path| gone >> path.slot & 1 == 0);
+        seen.keep(!gone);
         seen.paths.sort_by_key(|path| path.slot);
         seen.alone = self.alone.load(Ordering::Relaxed);
         seen
@@ -383,6 +383,21 @@ mod tests {
             drop(taken);
             assert_eq!(shared.snapshot().alone, 2);
         }
+    }
+
+    #[test]
+    fn a_path_that_leaves_while_somebody_looks_is_gone() {
+        let (shared, now) = (shared(), Instant::now());
+        let [mut first, mut second] = paths(&shared, now);
+        first.on_end_acks(now, 1200, false, None);
+        second.on_end_acks(now, 1200, false, None);
+        assert_eq!(shared.snapshot().paths.len(), 2);
+        drop(second);
+        let looking = shared.seen.lock().unwrap();
+        first.on_congestion_event(now, now, false, false, 1200, 1);
+        drop(looking);
+        first.on_end_acks(now, 1200, false, None);
+        assert_eq!(shared.snapshot().paths.len(), 1);
     }
 
     #[test]
