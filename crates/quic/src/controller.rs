@@ -569,6 +569,7 @@ impl Controller for PathController {
             recovering: !is_persistent_congestion || self.is_model(),
             undoable: !is_ecn,
         });
+        self.resize();
         self.publish();
     }
 
@@ -749,6 +750,22 @@ mod tests {
             assert_eq!(path.initial_window(), 18_000);
             path.on_packet_sent(Instant::now(), 1200, 0);
             assert_eq!(path.window(), 18_000, "{control}");
+        }
+    }
+
+    #[test]
+    fn persistent_congestion_ends_a_recovery_and_counts_in_the_packets_of_today() {
+        for control in ["reno", "bbr3"] {
+            let (mut path, now) = (path_of(control), Instant::now());
+            path.on_packet_sent(now, 1200, 0);
+            path.on_congestion_event(now, now, false, false, 1200, 0);
+            path.on_mtu_update(1452);
+            assert_eq!(path.window.mss, 1200, "{control}");
+            let later = now + Duration::from_secs(1);
+            path.on_congestion_event(later, later, true, false, 1200, 0);
+            // A model law is in recovery until packets arrive.
+            let expected = if control == "reno" { 1452 } else { 1200 };
+            assert_eq!(path.window.mss, expected, "{control}");
         }
     }
 
