@@ -79,8 +79,8 @@ pub(crate) struct PathController {
     min_rtt_us: u64,
     /// Bytes in flight, without a probe of the MTU: if that is lost noq does not say so.
     inflight: u64,
-    /// Number of the newest probe.
-    probe: Option<u64>,
+    /// Number and bytes of the newest probe, unless it arrived.
+    probe: Option<(u64, u16)>,
     delivered: Packets,
     /// Packets lost, and acknowledgements with marks, since the last event.
     lost: u32,
@@ -298,12 +298,17 @@ impl PathController {
                 && self.window.bytes() < 2 * (self.inflight + acked)
     }
 
+    /// A packet arrived, or was lost.
+    fn left_flight(&mut self, pn: u64, bytes: u64) {
+        if self.probe.take_if(|(probe, _)| *probe == pn).is_none() {
+            self.inflight = self.inflight.saturating_sub(bytes);
+        }
+    }
+
     /// A packet of an ACK frame; `srtt`: the smoothed RTT before this frame.
     fn arrived(&mut self, sent: Instant, bytes: u64, pn: u64, srtt: Duration) {
         let sent_us = self.shared().us(sent);
-        if self.probe != Some(pn) {
-            self.inflight = self.inflight.saturating_sub(bytes);
-        }
+        self.left_flight(pn, bytes);
         self.rate.arrived(pn, bytes);
         let before = self.recovering().is_some_and(|began| sent_us <= began);
         let batch = &mut self.batch;
@@ -477,7 +482,7 @@ impl Controller for PathController {
             self.report(&event);
         }
         if bytes > self.mtu {
-            self.probe = Some(pn);
+            self.probe = Some((pn, bytes));
         } else {
             self.inflight += u64::from(bytes);
         }
@@ -502,7 +507,10 @@ impl Controller for PathController {
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
         let now_us = self.us(now);
-        self.inflight = self.inflight.min(in_flight);
+        // noq does not name all packets that it counts: those of keys that are discarded, and padded ones
+        // with nothing but acknowledgements. A probe may be lost already.
+        let probe = self.probe.map_or(0, |(_, bytes)| bytes.into());
+        self.inflight = self.inflight.clamp(in_flight.saturating_sub(probe), in_flight);
         self.tell_parked(now_us);
         self.acked(now_us, app_limited);
         self.publish();
@@ -516,7 +524,7 @@ impl Controller for PathController {
         if lost_bytes == 0 || !self.is_own(pn) {
             return;
         }
-        self.inflight = self.inflight.saturating_sub(lost_bytes.into());
+        self.left_flight(pn, lost_bytes.into());
         if self.is_quiet(pn) {
             return;
         }
@@ -707,6 +715,22 @@ mod tests {
         path.arrived(later, 1452, 2, srtt);
         path.on_end_acks(later, 1200, true, Some(2));
         assert_eq!(path.inflight, 1200);
+    }
+
+    #[test]
+    fn a_padded_acknowledgement_that_is_lost_leaves_the_bytes_in_flight() {
+        let (mut path, now) = (path_of("reno"), Instant::now());
+        path.on_packet_sent(now, 1200, 0);
+        path.on_packet_sent(now, 1452, 1);
+        // With TransportConfig::pad_to_mtu noq says that it is lost, but not that it was sent.
+        path.on_packet_lost(1200, 2, now);
+        path.on_end_acks(now, 1200 + 1452, false, None);
+        assert!(path.inflight <= 1200, "the probe is none of {}", path.inflight);
+        // After a black hole the probe is a packet as others.
+        path.on_packet_lost(1452, 1, now);
+        path.on_packet_sent(now, 1200, 3);
+        path.on_end_acks(now, 2400, false, None);
+        assert_eq!(path.inflight, 2400);
     }
 
     #[test]
