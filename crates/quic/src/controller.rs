@@ -184,11 +184,29 @@ impl PathController {
     fn tell_parked(&mut self, now_us: u64) {
         let parked = self.slot.is_parked();
         if parked && !self.parked {
-            let mut event = self.new_event(EventKind::Acked, now_us);
-            event.flags |= if self.recovering().is_some() { flag::IN_RECOVERY } else { 0 };
-            self.report(&event);
+            self.report_nothing_acked(now_us);
         }
         self.parked = parked;
+    }
+
+    /// An acknowledgement of nothing: the law learns the path's state, and that time passed in which
+    /// the window was not the limit.
+    fn report_nothing_acked(&mut self, now_us: u64) {
+        let mut event = self.new_event(EventKind::Acked, now_us);
+        event.flags |= if self.recovering().is_some() { flag::IN_RECOVERY } else { 0 };
+        self.report(&event);
+    }
+
+    /// A packet leaves when nothing is in flight, and nothing has happened since `last_us`.
+    fn restart(&mut self, last_us: u64, now_us: u64) {
+        if self.is_model() {
+            let mut event = self.new_event(EventKind::Restart, now_us);
+            event.flags |= if self.rate.is_limited() { flag::APP_LIMITED } else { 0 };
+            self.report(&event);
+        } else if self.srtt_us.is_some_and(|srtt| now_us - last_us > srtt) {
+            // RFC 9438, section 5.8: CUBIC's curve has no time in which the application is the limit.
+            self.report_nothing_acked(now_us);
+        }
     }
 
     /// An event with what is the same in all.
@@ -459,7 +477,7 @@ impl PathController {
 
 impl Controller for PathController {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
-        let now_us = self.us(now);
+        let (last_us, now_us) = (self.last_us, self.us(now));
         if !self.joined {
             self.join(now_us);
         }
@@ -476,10 +494,8 @@ impl Controller for PathController {
             self.last_data = Some(pn);
         }
         let idle = self.inflight == 0;
-        if idle && self.is_model() && !self.is_quiet(pn) {
-            let mut event = self.new_event(EventKind::Restart, now_us);
-            event.flags |= if self.rate.is_limited() { flag::APP_LIMITED } else { 0 };
-            self.report(&event);
+        if idle && !self.is_quiet(pn) {
+            self.restart(last_us, now_us);
         }
         if bytes > self.mtu {
             self.probe = Some((pn, bytes));
@@ -745,6 +761,44 @@ mod tests {
         path.on_packet_lost(0, 12, found + Duration::from_secs(5));
         path.on_spurious_congestion_event();
         assert_eq!((path.window(), cut), (6000, 6000));
+    }
+
+    /// A window leaves at once, fills the window, and is acknowledged in pairs after 40 ms.
+    fn round(path: &mut PathController, now: &mut Instant, next: &mut u64) {
+        let (rtt, sent, first) = (Duration::from_millis(40), *now, *next);
+        while path.inflight + 1200 <= path.window() {
+            path.on_packet_sent(sent, 1200, *next);
+            *next += 1;
+        }
+        path.on_cwnd_limited();
+        *now += rtt;
+        for number in first..*next {
+            path.arrived(sent, 1200, number, rtt);
+            if number % 2 == 1 || number + 1 == *next {
+                path.on_end_acks(*now, (*next - 1 - number) * 1200, false, Some(number));
+            }
+        }
+        *now += Duration::from_millis(1);
+    }
+
+    #[test]
+    fn a_pause_is_no_time_of_cubic_s_curve() {
+        for control in ["cubic", "gcubic+xcorr"] {
+            let [busy, paused] = [0, 30].map(|pause| {
+                let (mut path, mut now, mut next) = (path_of(control), Instant::now(), 0);
+                (0..4).for_each(|_| round(&mut path, &mut now, &mut next));
+                let sent = now - Duration::from_millis(41);
+                path.on_congestion_event(now, sent, false, false, 1200, next - 1);
+                (0..20).for_each(|_| round(&mut path, &mut now, &mut next));
+                now += Duration::from_secs(pause);
+                (0..8).for_each(|_| round(&mut path, &mut now, &mut next));
+                path.window()
+            });
+            assert!(
+                busy.abs_diff(paused) < 1200,
+                "{control}: {busy}, after a pause {paused} bytes"
+            );
+        }
     }
 
     #[test]
