@@ -12,28 +12,40 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a receiver waits for a second packet before it acknowledges one alone, µs (RFC 9000, section
-/// 18.2: `max_ack_delay`, its default, which noq has).
-const MAX_ACK_DELAY_US: u32 = 25_000;
-
 /// After so many packets in a row that were acknowledged alone the next count as having waited so long.
 const LONE: u32 = 8;
 
 /// Bytes that may leave in one call at the most (draft-ietf-ccwg-bbr, section 5.6.3).
 const QUANTUM_MAX: u64 = 64 * 1024;
 
-/// How long an acknowledgement waited at the receiver, µs; none: it is not known. `lone`: how many
-/// packets in a row were acknowledged alone, this one included.
-fn dwell_us(lone: u32, rtt_us: u64, min_rtt_us: u64) -> Option<u32> {
-    match lone {
-        // RFC 9000, section 13.2.2: the second packet is acknowledged at once.
-        0 => Some(0),
+/// How a receiver delays acknowledgements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckWait {
+    /// More packets than this are acknowledged at once.
+    pub threshold: u32,
+    /// Fewer wait so long for others, µs.
+    pub delay_us: u32,
+}
+
+/// RFC 9000, sections 13.2.2 and 18.2 (`max_ack_delay`), which noq's receiver has unless it is asked for
+/// another one.
+impl Default for AckWait {
+    fn default() -> AckWait {
+        AckWait { threshold: 1, delay_us: 25_000 }
+    }
+}
+
+impl AckWait {
+    /// How long the newest of `packets` that were acknowledged together waited, µs; none: it is not
+    /// known. `lone`: how many packets in a row were acknowledged alone, this one included.
+    fn dwell_us(&self, packets: u32, lone: u32, rtt_us: u64, min_rtt_us: u64) -> Option<u32> {
+        if packets > self.threshold {
+            return Some(0);
+        }
         // One that came back within the wait and the least RTT has waited less: the peer's
         // max_ack_delay is another one, or it saw reordering or a mark.
-        _ if lone > LONE && rtt_us >= min_rtt_us.saturating_add(MAX_ACK_DELAY_US.into()) => {
-            Some(MAX_ACK_DELAY_US)
-        }
-        _ => None,
+        let waited = lone > LONE && rtt_us >= min_rtt_us.saturating_add(self.delay_us.into());
+        waited.then_some(self.delay_us)
     }
 }
 
@@ -100,11 +112,14 @@ pub(crate) struct PathController {
     full_at: Option<u64>,
     /// Packets in a row that were acknowledged alone.
     lone: u32,
+    /// [`Shared::ack_updates`] when it was built.
+    ack_updates: u32,
 }
 
 impl PathController {
     pub fn new(shared: Arc<Shared>, mtu: u16) -> PathController {
         PathController {
+            ack_updates: shared.ack_updates(),
             slot: Arc::new(Slot::new(shared)),
             alone: None,
             joined: false,
@@ -390,7 +405,8 @@ impl PathController {
             event.flags |= flag::ROUND_START;
         }
         self.lone = if batch.packets >= 2 { 0 } else { self.lone.saturating_add(1) };
-        match dwell_us(self.lone, rtt_us, self.min_rtt_us) {
+        let wait = self.shared().ack_wait(self.ack_updates);
+        match wait.dwell_us(batch.packets, self.lone, rtt_us, self.min_rtt_us) {
             Some(dwell_us) => {
                 event.flags |= flag::DWELL;
                 event.dwell_us = dwell_us;
@@ -614,6 +630,13 @@ impl Controller for PathController {
         self.resize();
     }
 
+    fn on_ack_frequency_update(&mut self, threshold: u64, delay: Duration) {
+        self.shared().set_ack_wait(AckWait {
+            threshold: u32::try_from(threshold).unwrap_or(u32::MAX),
+            delay_us: u32::try_from(delay.as_micros()).unwrap_or(u32::MAX),
+        });
+    }
+
     fn window(&self) -> u64 {
         self.window.bytes().max(2 * u64::from(self.mtu))
     }
@@ -658,8 +681,9 @@ mod tests {
     #[test]
     fn a_wait_is_subtracted_from_the_ninth_lone_packet_on_where_it_can_have_been() {
         let (ms, least) = (1_000, 10_000);
-        let dwell = |lone, rtt| dwell_us(lone, rtt, least);
-        assert_eq!(dwell(0, 12 * ms), Some(0));
+        let wait = AckWait::default();
+        let dwell = |lone, rtt| wait.dwell_us(1, lone, rtt, least);
+        assert_eq!(wait.dwell_us(2, 0, 12 * ms, least), Some(0));
         for lone in 1..=8 {
             assert_eq!(dwell(lone, 40 * ms), None, "{lone}");
         }
@@ -670,7 +694,29 @@ mod tests {
             assert_eq!(dwell(lone, 35 * ms), Some(25_000), "{lone}");
         }
         // The RTT is not known, or no RTT was yet.
-        assert_eq!((dwell(9, 0), dwell_us(9, 40 * ms, u64::MAX)), (None, None));
+        assert_eq!((dwell(9, 0), wait.dwell_us(1, 9, 40 * ms, u64::MAX)), (None, None));
+    }
+
+    #[test]
+    fn the_wait_is_what_the_receiver_was_asked_for() {
+        let (ms, least) = (1_000, 10_000);
+        let mut path = path_of("lia");
+        let another = |path: &PathController| PathController::new(path.slot.shared.clone(), 1200);
+        let sibling = another(&path);
+        let wait = |path: &PathController| path.shared().ack_wait(path.ack_updates);
+        path.on_ack_frequency_update(20, Duration::from_millis(5));
+        for asked in [wait(&path), wait(&sibling)] {
+            assert_eq!(asked.dwell_us(21, 0, 40 * ms, least), Some(0));
+            // The timer ended it: the newest waited for a part of it.
+            assert_eq!(asked.dwell_us(8, 0, 40 * ms, least), None);
+            assert_eq!(asked.dwell_us(1, 9, 20 * ms, least), Some(5_000));
+        }
+        // noq's receiver has its own threshold for a path that is opened later, until it is asked again.
+        let later = another(&path);
+        assert_eq!(wait(&later).dwell_us(2, 0, 40 * ms, least), Some(0));
+        assert_eq!(wait(&later).dwell_us(1, 9, 20 * ms, least), Some(5_000));
+        path.on_ack_frequency_update(0, Duration::from_millis(5));
+        assert_eq!(wait(&later).dwell_us(1, 9, 20 * ms, least), Some(0));
     }
 
     fn path_of(control: &str) -> PathController {
