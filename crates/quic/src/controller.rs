@@ -12,28 +12,40 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a receiver waits for a second packet before it acknowledges one alone, µs (RFC 9000, section
-/// 18.2: `max_ack_delay`, its default, which noq has).
-const MAX_ACK_DELAY_US: u32 = 25_000;
-
 /// After so many packets in a row that were acknowledged alone the next count as having waited so long.
 const LONE: u32 = 8;
 
 /// Bytes that may leave in one call at the most (draft-ietf-ccwg-bbr, section 5.6.3).
 const QUANTUM_MAX: u64 = 64 * 1024;
 
-/// How long an acknowledgement waited at the receiver, µs; none: it is not known. `lone`: how many
-/// packets in a row were acknowledged alone, this one included.
-fn dwell_us(lone: u32, rtt_us: u64, min_rtt_us: u64) -> Option<u32> {
-    match lone {
-        // RFC 9000, section 13.2.2: the second packet is acknowledged at once.
-        0 => Some(0),
+/// How a receiver delays acknowledgements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckWait {
+    /// More packets than this are acknowledged at once.
+    pub threshold: u32,
+    /// Fewer wait so long for others, µs.
+    pub delay_us: u32,
+}
+
+/// RFC 9000, sections 13.2.2 and 18.2 (`max_ack_delay`), which noq's receiver has unless it is asked for
+/// another one.
+impl Default for AckWait {
+    fn default() -> AckWait {
+        AckWait { threshold: 1, delay_us: 25_000 }
+    }
+}
+
+impl AckWait {
+    /// How long the newest of `packets` that were acknowledged together waited, µs; none: it is not
+    /// known. `lone`: how many packets in a row were acknowledged alone, this one included.
+    fn dwell_us(&self, packets: u32, lone: u32, rtt_us: u64, min_rtt_us: u64) -> Option<u32> {
+        if packets > self.threshold {
+            return Some(0);
+        }
         // One that came back within the wait and the least RTT has waited less: the peer's
         // max_ack_delay is another one, or it saw reordering or a mark.
-        _ if lone > LONE && rtt_us >= min_rtt_us.saturating_add(MAX_ACK_DELAY_US.into()) => {
-            Some(MAX_ACK_DELAY_US)
-        }
-        _ => None,
+        let waited = lone > LONE && rtt_us >= min_rtt_us.saturating_add(self.delay_us.into());
+        waited.then_some(self.delay_us)
     }
 }
 
@@ -79,8 +91,8 @@ pub(crate) struct PathController {
     min_rtt_us: u64,
     /// Bytes in flight, without a probe of the MTU: if that is lost noq does not say so.
     inflight: u64,
-    /// Number of the newest probe.
-    probe: Option<u64>,
+    /// Number and bytes of the newest probe, unless it arrived.
+    probe: Option<(u64, u16)>,
     delivered: Packets,
     /// Packets lost, and acknowledgements with marks, since the last event.
     lost: u32,
@@ -100,11 +112,14 @@ pub(crate) struct PathController {
     full_at: Option<u64>,
     /// Packets in a row that were acknowledged alone.
     lone: u32,
+    /// [`Shared::ack_updates`] when it was built.
+    ack_updates: u32,
 }
 
 impl PathController {
     pub fn new(shared: Arc<Shared>, mtu: u16) -> PathController {
         PathController {
+            ack_updates: shared.ack_updates(),
             slot: Arc::new(Slot::new(shared)),
             alone: None,
             joined: false,
@@ -184,11 +199,29 @@ impl PathController {
     fn tell_parked(&mut self, now_us: u64) {
         let parked = self.slot.is_parked();
         if parked && !self.parked {
-            let mut event = self.new_event(EventKind::Acked, now_us);
-            event.flags |= if self.recovering().is_some() { flag::IN_RECOVERY } else { 0 };
-            self.report(&event);
+            self.report_nothing_acked(now_us);
         }
         self.parked = parked;
+    }
+
+    /// An acknowledgement of nothing: the law learns the path's state, and that time passed in which
+    /// the window was not the limit.
+    fn report_nothing_acked(&mut self, now_us: u64) {
+        let mut event = self.new_event(EventKind::Acked, now_us);
+        event.flags |= if self.recovering().is_some() { flag::IN_RECOVERY } else { 0 };
+        self.report(&event);
+    }
+
+    /// A packet leaves when nothing is in flight, and nothing has happened since `last_us`.
+    fn restart(&mut self, last_us: u64, now_us: u64) {
+        if self.is_model() {
+            let mut event = self.new_event(EventKind::Restart, now_us);
+            event.flags |= if self.rate.is_limited() { flag::APP_LIMITED } else { 0 };
+            self.report(&event);
+        } else if self.srtt_us.is_some_and(|srtt| now_us - last_us > srtt) {
+            // RFC 9438, section 5.8: CUBIC's curve has no time in which the application is the limit.
+            self.report_nothing_acked(now_us);
+        }
     }
 
     /// An event with what is the same in all.
@@ -216,8 +249,8 @@ impl PathController {
         self.joined = true;
         let mut event = self.new_event(EventKind::Joined, now_us);
         event.state = State::Joining as u32;
-        // The slow start says what the first window is.
-        (event.cwnd, event.ssthresh) = (0, 0);
+        // The slow start says what the first window is: at most this one.
+        event.ssthresh = 0;
         match self.shared().join(&event) {
             Ok((number, reply)) => {
                 // A path joins once, and its clones have joined with it.
@@ -298,12 +331,17 @@ impl PathController {
                 && self.window.bytes() < 2 * (self.inflight + acked)
     }
 
+    /// A packet arrived, or was lost.
+    fn left_flight(&mut self, pn: u64, bytes: u64) {
+        if self.probe.take_if(|(probe, _)| *probe == pn).is_none() {
+            self.inflight = self.inflight.saturating_sub(bytes);
+        }
+    }
+
     /// A packet of an ACK frame; `srtt`: the smoothed RTT before this frame.
     fn arrived(&mut self, sent: Instant, bytes: u64, pn: u64, srtt: Duration) {
         let sent_us = self.shared().us(sent);
-        if self.probe != Some(pn) {
-            self.inflight = self.inflight.saturating_sub(bytes);
-        }
+        self.left_flight(pn, bytes);
         self.rate.arrived(pn, bytes);
         let before = self.recovering().is_some_and(|began| sent_us <= began);
         let batch = &mut self.batch;
@@ -367,7 +405,8 @@ impl PathController {
             event.flags |= flag::ROUND_START;
         }
         self.lone = if batch.packets >= 2 { 0 } else { self.lone.saturating_add(1) };
-        match dwell_us(self.lone, rtt_us, self.min_rtt_us) {
+        let wait = self.shared().ack_wait(self.ack_updates);
+        match wait.dwell_us(batch.packets, self.lone, rtt_us, self.min_rtt_us) {
             Some(dwell_us) => {
                 event.flags |= flag::DWELL;
                 event.dwell_us = dwell_us;
@@ -454,7 +493,7 @@ impl PathController {
 
 impl Controller for PathController {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
-        let now_us = self.us(now);
+        let (last_us, now_us) = (self.last_us, self.us(now));
         if !self.joined {
             self.join(now_us);
         }
@@ -471,13 +510,11 @@ impl Controller for PathController {
             self.last_data = Some(pn);
         }
         let idle = self.inflight == 0;
-        if idle && self.is_model() && !self.is_quiet(pn) {
-            let mut event = self.new_event(EventKind::Restart, now_us);
-            event.flags |= if self.rate.is_limited() { flag::APP_LIMITED } else { 0 };
-            self.report(&event);
+        if idle && !self.is_quiet(pn) {
+            self.restart(last_us, now_us);
         }
         if bytes > self.mtu {
-            self.probe = Some(pn);
+            self.probe = Some((pn, bytes));
         } else {
             self.inflight += u64::from(bytes);
         }
@@ -502,18 +539,24 @@ impl Controller for PathController {
 
     fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, _: Option<u64>) {
         let now_us = self.us(now);
-        self.inflight = self.inflight.min(in_flight);
+        // noq does not name all packets that it counts: those of keys that are discarded, and padded ones
+        // with nothing but acknowledgements. A probe may be lost already.
+        let probe = self.probe.map_or(0, |(_, bytes)| bytes.into());
+        self.inflight = self.inflight.clamp(in_flight.saturating_sub(probe), in_flight);
         self.tell_parked(now_us);
         self.acked(now_us, app_limited);
         self.publish();
     }
 
-    fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, _: Instant) {
+    fn on_packet_lost(&mut self, lost_bytes: u16, pn: u64, now: Instant) {
+        // Of any packet: noq remembers all of them as lost, and says so when the last has arrived.
+        let now_us = self.us(now);
+        self.forget_undo(now_us);
         // Of packets with nothing but acknowledgements noq gives no size: they were never in flight.
         if lost_bytes == 0 || !self.is_own(pn) {
             return;
         }
-        self.inflight = self.inflight.saturating_sub(lost_bytes.into());
+        self.left_flight(pn, lost_bytes.into());
         if self.is_quiet(pn) {
             return;
         }
@@ -566,6 +609,7 @@ impl Controller for PathController {
             recovering: !is_persistent_congestion || self.is_model(),
             undoable: !is_ecn,
         });
+        self.resize();
         self.publish();
     }
 
@@ -584,6 +628,13 @@ impl Controller for PathController {
     fn on_mtu_update(&mut self, new_mtu: u16) {
         self.mtu = new_mtu;
         self.resize();
+    }
+
+    fn on_ack_frequency_update(&mut self, threshold: u64, delay: Duration) {
+        self.shared().set_ack_wait(AckWait {
+            threshold: u32::try_from(threshold).unwrap_or(u32::MAX),
+            delay_us: u32::try_from(delay.as_micros()).unwrap_or(u32::MAX),
+        });
     }
 
     fn window(&self) -> u64 {
@@ -630,8 +681,9 @@ mod tests {
     #[test]
     fn a_wait_is_subtracted_from_the_ninth_lone_packet_on_where_it_can_have_been() {
         let (ms, least) = (1_000, 10_000);
-        let dwell = |lone, rtt| dwell_us(lone, rtt, least);
-        assert_eq!(dwell(0, 12 * ms), Some(0));
+        let wait = AckWait::default();
+        let dwell = |lone, rtt| wait.dwell_us(1, lone, rtt, least);
+        assert_eq!(wait.dwell_us(2, 0, 12 * ms, least), Some(0));
         for lone in 1..=8 {
             assert_eq!(dwell(lone, 40 * ms), None, "{lone}");
         }
@@ -642,7 +694,29 @@ mod tests {
             assert_eq!(dwell(lone, 35 * ms), Some(25_000), "{lone}");
         }
         // The RTT is not known, or no RTT was yet.
-        assert_eq!((dwell(9, 0), dwell_us(9, 40 * ms, u64::MAX)), (None, None));
+        assert_eq!((dwell(9, 0), wait.dwell_us(1, 9, 40 * ms, u64::MAX)), (None, None));
+    }
+
+    #[test]
+    fn the_wait_is_what_the_receiver_was_asked_for() {
+        let (ms, least) = (1_000, 10_000);
+        let mut path = path_of("lia");
+        let another = |path: &PathController| PathController::new(path.slot.shared.clone(), 1200);
+        let sibling = another(&path);
+        let wait = |path: &PathController| path.shared().ack_wait(path.ack_updates);
+        path.on_ack_frequency_update(20, Duration::from_millis(5));
+        for asked in [wait(&path), wait(&sibling)] {
+            assert_eq!(asked.dwell_us(21, 0, 40 * ms, least), Some(0));
+            // The timer ended it: the newest waited for a part of it.
+            assert_eq!(asked.dwell_us(8, 0, 40 * ms, least), None);
+            assert_eq!(asked.dwell_us(1, 9, 20 * ms, least), Some(5_000));
+        }
+        // noq's receiver has its own threshold for a path that is opened later, until it is asked again.
+        let later = another(&path);
+        assert_eq!(wait(&later).dwell_us(2, 0, 40 * ms, least), Some(0));
+        assert_eq!(wait(&later).dwell_us(1, 9, 20 * ms, least), Some(5_000));
+        path.on_ack_frequency_update(0, Duration::from_millis(5));
+        assert_eq!(wait(&later).dwell_us(1, 9, 20 * ms, least), Some(0));
     }
 
     fn path_of(control: &str) -> PathController {
@@ -706,6 +780,74 @@ mod tests {
     }
 
     #[test]
+    fn a_padded_acknowledgement_that_is_lost_leaves_the_bytes_in_flight() {
+        let (mut path, now) = (path_of("reno"), Instant::now());
+        path.on_packet_sent(now, 1200, 0);
+        path.on_packet_sent(now, 1452, 1);
+        // With TransportConfig::pad_to_mtu noq says that it is lost, but not that it was sent.
+        path.on_packet_lost(1200, 2, now);
+        path.on_end_acks(now, 1200 + 1452, false, None);
+        assert!(path.inflight <= 1200, "the probe is none of {}", path.inflight);
+        // After a black hole the probe is a packet as others.
+        path.on_packet_lost(1452, 1, now);
+        path.on_packet_sent(now, 1200, 3);
+        path.on_end_acks(now, 2400, false, None);
+        assert_eq!(path.inflight, 2400);
+    }
+
+    #[test]
+    fn a_late_acknowledgement_does_not_undo_a_real_loss() {
+        let (mut path, now) = (path_of("reno"), Instant::now());
+        (0..10).for_each(|number| path.on_packet_sent(now, 1200, number));
+        let found = now + Duration::from_millis(50);
+        path.on_packet_lost(1200, 3, found);
+        path.on_congestion_event(found, now, false, false, 1200, 3);
+        let cut = path.window();
+        // Of one with nothing but acknowledgements noq reports no congestion event.
+        path.on_packet_lost(0, 12, found + Duration::from_secs(5));
+        path.on_spurious_congestion_event();
+        assert_eq!((path.window(), cut), (6000, 6000));
+    }
+
+    /// A window leaves at once, fills the window, and is acknowledged in pairs after 40 ms.
+    fn round(path: &mut PathController, now: &mut Instant, next: &mut u64) {
+        let (rtt, sent, first) = (Duration::from_millis(40), *now, *next);
+        while path.inflight + 1200 <= path.window() {
+            path.on_packet_sent(sent, 1200, *next);
+            *next += 1;
+        }
+        path.on_cwnd_limited();
+        *now += rtt;
+        for number in first..*next {
+            path.arrived(sent, 1200, number, rtt);
+            if number % 2 == 1 || number + 1 == *next {
+                path.on_end_acks(*now, (*next - 1 - number) * 1200, false, Some(number));
+            }
+        }
+        *now += Duration::from_millis(1);
+    }
+
+    #[test]
+    fn a_pause_is_no_time_of_cubic_s_curve() {
+        for control in ["cubic", "gcubic+xcorr"] {
+            let [busy, paused] = [0, 30].map(|pause| {
+                let (mut path, mut now, mut next) = (path_of(control), Instant::now(), 0);
+                (0..4).for_each(|_| round(&mut path, &mut now, &mut next));
+                let sent = now - Duration::from_millis(41);
+                path.on_congestion_event(now, sent, false, false, 1200, next - 1);
+                (0..20).for_each(|_| round(&mut path, &mut now, &mut next));
+                now += Duration::from_secs(pause);
+                (0..8).for_each(|_| round(&mut path, &mut now, &mut next));
+                path.window()
+            });
+            assert!(
+                busy.abs_diff(paused) < 1200,
+                "{control}: {busy}, after a pause {paused} bytes"
+            );
+        }
+    }
+
+    #[test]
     fn a_packet_of_another_4_tuple_is_no_loss_of_this_one() {
         let (mut before, now) = (path_of("bbr"), Instant::now());
         (0..10).for_each(|number| before.on_packet_sent(now, 1200, number));
@@ -720,6 +862,34 @@ mod tests {
             assert_eq!(path.window(), window);
             path.on_packet_lost(1200, 10, now);
             assert_eq!((path.lost, path.inflight), (1, 0));
+        }
+    }
+
+    #[test]
+    fn the_first_window_of_large_packets_has_fewer_of_them() {
+        for control in ["reno", "cubic", "lia+lisa", "bbr3"] {
+            let mut path = path_of(control);
+            path.window = Window::initial(9000);
+            path.mtu = 9000;
+            assert_eq!(path.initial_window(), 18_000);
+            path.on_packet_sent(Instant::now(), 1200, 0);
+            assert_eq!(path.window(), 18_000, "{control}");
+        }
+    }
+
+    #[test]
+    fn persistent_congestion_ends_a_recovery_and_counts_in_the_packets_of_today() {
+        for control in ["reno", "bbr3"] {
+            let (mut path, now) = (path_of(control), Instant::now());
+            path.on_packet_sent(now, 1200, 0);
+            path.on_congestion_event(now, now, false, false, 1200, 0);
+            path.on_mtu_update(1452);
+            assert_eq!(path.window.mss, 1200, "{control}");
+            let later = now + Duration::from_secs(1);
+            path.on_congestion_event(later, later, true, false, 1200, 0);
+            // A model law is in recovery until packets arrive.
+            let expected = if control == "reno" { 1452 } else { 1200 };
+            assert_eq!(path.window.mss, expected, "{control}");
         }
     }
 

@@ -73,8 +73,12 @@ impl Coupling {
     }
 
     /// The same with these parameters in place of all others.
-    pub fn with_params(self, params: Params) -> Coupling {
-        Coupling { params, ..self }
+    ///
+    /// # Errors
+    /// They do not fit each other.
+    pub fn with_params(self, params: Params) -> Result<Coupling, CouplingError> {
+        params.check()?;
+        Ok(Coupling { params, ..self })
     }
 
     /// Law, detector and slow starts.
@@ -156,5 +160,21 @@ impl Factory {
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, _: Instant, current_mtu: u16) -> Box<dyn Controller> {
         Box::new(PathController::new(self.shared.clone(), current_mtu))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_that_do_not_fit_are_refused_before_there_is_a_factory() {
+        let lisa = || Coupling::new("lia+lisa").unwrap();
+        let mut params = Params::default();
+        assert!(lisa().with_params(params).is_ok());
+        params.set("lisa.least", "20").unwrap();
+        let error = lisa().with_params(params).unwrap_err().to_string();
+        assert_eq!(error, "lisa.least: '20' is not at most lisa.most, 10");
+        assert_eq!(lisa().with("lisa.least", "20").unwrap_err().to_string(), error);
     }
 }

@@ -12,6 +12,8 @@ mod tend;
 mod window;
 
 pub use coupling::{Coupling, CouplingError, Factory};
+pub use narrows_laws::catalogue::NoControl;
+pub use narrows_laws::params::ParamError;
 pub use narrows_laws::{Advice, Control, Params, Place};
 pub use qlog::QlogVersion;
 pub use snapshot::{PairState, PathState, Snapshot};

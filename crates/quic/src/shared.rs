@@ -4,13 +4,14 @@
 //! whenever a controller takes it; one that finds it taken or poisoned does not wait, and goes on
 //! [`Alone`](crate::alone::Alone). Readers look at a copy.
 
+use crate::controller::AckWait;
 use crate::qlog::{self, Qlog, QlogVersion};
 use crate::snapshot::{PairState, PathState, Snapshot};
 use narrows_laws::{
     Conn, Control, Event, EventKind, MAX_PATHS, Output, Params, Place, Private, State,
 };
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -58,6 +59,10 @@ pub(crate) struct Shared {
     alone: AtomicU64,
     origin: OnceLock<Instant>,
     seen: Mutex<Snapshot>,
+    /// How often the receiver was asked for another [`AckWait`], and what it is: noq tells one path only.
+    ack_updates: AtomicU32,
+    ack_threshold: AtomicU32,
+    ack_delay_us: AtomicU32,
     /// A qlog file, and time 0 of it.
     qlog: OnceLock<(Mutex<Qlog>, Instant)>,
 }
@@ -65,7 +70,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub fn new(control: Control, params: &Params, srtt: bool) -> Shared {
         let conn = Conn::with_params(control, params);
-        let masks = conn.masks();
+        let (masks, wait) = (conn.masks(), AckWait::default());
         let paths = Paths {
             conn,
             private: [Private::default(); MAX_PATHS],
@@ -90,8 +95,34 @@ impl Shared {
                 pairs: Vec::new(),
                 alone: 0,
             }),
+            ack_updates: AtomicU32::new(0),
+            ack_threshold: AtomicU32::new(wait.threshold),
+            ack_delay_us: AtomicU32::new(wait.delay_us),
             qlog: OnceLock::new(),
         }
+    }
+
+    /// How often the receiver was asked to delay acknowledgements in another way.
+    pub fn ack_updates(&self) -> u32 {
+        self.ack_updates.load(Ordering::Relaxed)
+    }
+
+    /// How the receiver delays acknowledgements of a path that was built after `built` updates: noq's
+    /// takes over a threshold for the paths that there are, a delay for all.
+    pub fn ack_wait(&self, built: u32) -> AckWait {
+        let mut wait = AckWait::default();
+        if self.ack_updates() > built {
+            wait.threshold = self.ack_threshold.load(Ordering::Relaxed);
+        }
+        wait.delay_us = self.ack_delay_us.load(Ordering::Relaxed);
+        wait
+    }
+
+    /// The receiver is asked for this.
+    pub fn set_ack_wait(&self, wait: AckWait) {
+        self.ack_threshold.store(wait.threshold, Ordering::Relaxed);
+        self.ack_delay_us.store(wait.delay_us, Ordering::Relaxed);
+        self.ack_updates.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A time of noq's in µs.
@@ -193,6 +224,8 @@ impl Shared {
     pub fn publish(&self, now_us: u64, state: PathState) {
         let Ok(mut paths) = self.paths.try_lock() else { return };
         let Ok(mut seen) = self.seen.try_lock() else { return };
+        // Readers may have been looking when a path left.
+        seen.keep(paths.taken());
         if paths.changed() {
             tracing::debug!(masks = format_args!("{:#018x}", paths.masks), "coupling changes");
             (seen.pairs, seen.decision) = (paths.pairs(), paths.decision);
@@ -221,16 +254,14 @@ impl Shared {
     /// Takes paths from what readers see.
     fn forget(&self, gone: u8) {
         if let Ok(mut seen) = self.seen.try_lock() {
-            seen.paths.retain(|path| gone >> path.slot & 1 == 0);
-            let kept = |slot: usize| gone >> slot & 1 == 0;
-            seen.pairs.retain(|pair| kept(pair.slots.0) && kept(pair.slots.1));
+            seen.keep(!gone);
         }
     }
 
     pub fn snapshot(&self) -> Snapshot {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let gone = self.gone.load(Ordering::Relaxed);
-        seen.paths.retain(|path| gone >> path.slot & 1 == 0);
+        seen.keep(!gone);
         seen.paths.sort_by_key(|path| path.slot);
         seen.alone = self.alone.load(Ordering::Relaxed);
         seen
@@ -383,6 +414,21 @@ mod tests {
             drop(taken);
             assert_eq!(shared.snapshot().alone, 2);
         }
+    }
+
+    #[test]
+    fn a_path_that_leaves_while_somebody_looks_is_gone() {
+        let (shared, now) = (shared(), Instant::now());
+        let [mut first, mut second] = paths(&shared, now);
+        first.on_end_acks(now, 1200, false, None);
+        second.on_end_acks(now, 1200, false, None);
+        assert_eq!(shared.snapshot().paths.len(), 2);
+        drop(second);
+        let looking = shared.seen.lock().unwrap();
+        first.on_congestion_event(now, now, false, false, 1200, 1);
+        drop(looking);
+        first.on_end_acks(now, 1200, false, None);
+        assert_eq!(shared.snapshot().paths.len(), 1);
     }
 
     #[test]

@@ -21,6 +21,15 @@ pub struct Snapshot {
     pub alone: u64,
 }
 
+impl Snapshot {
+    /// Takes all others from it than the paths in `slots`, as bits.
+    pub(crate) fn keep(&mut self, slots: u8) {
+        let kept = |slot: usize| slots >> slot & 1 != 0;
+        self.paths.retain(|path| kept(path.slot));
+        self.pairs.retain(|pair| kept(pair.slots.0) && kept(pair.slots.1));
+    }
+}
+
 /// A path.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]

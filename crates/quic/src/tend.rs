@@ -29,6 +29,12 @@ fn act(advice: Advice, parked: bool) -> Option<Act> {
     }
 }
 
+/// The open paths among 256 ids from `first` on.
+fn open(connection: &Connection, first: PathId) -> impl Iterator<Item = PathId> {
+    let ids = (0..256u32).map(move |n| first.saturating_add(n));
+    ids.filter(|id| connection.path(*id).is_some())
+}
+
 /// Looks after `connection`, whose controllers are `factory`'s, until it is closed or dropped: every
 /// `interval` sends something on each path, and sets its status or closes it as the law advises; tells
 /// the factory at once which paths are abandoned. For both sides, with an interval below the paths' idle
@@ -40,9 +46,8 @@ pub fn tend(
 ) -> impl Future<Output = ()> + Send + use<> {
     let mut events = connection.path_events();
     let weak = connection.weak_handle();
-    let open =
-        (0..u32::from(u8::MAX)).map(PathId::from).filter(|id| connection.path(*id).is_some());
-    let mut paths: BTreeMap<PathId, bool> = open.map(|id| (id, false)).collect();
+    let mut paths: BTreeMap<PathId, bool> =
+        open(connection, PathId::ZERO).map(|id| (id, false)).collect();
     async move {
         let mut next = Instant::now() + interval;
         loop {
@@ -57,7 +62,14 @@ pub fn tend(
                         weak.upgrade().and_then(|connection| connection.congestion_state(id));
                     state.into_iter().for_each(|state| factory.abandoned(state));
                 }
-                Ok(Some(_)) => {}
+                // Events were lost, as noq holds 32: perhaps of a path that is open now.
+                Ok(Some(Err(_))) => {
+                    let first = paths.keys().next().copied().unwrap_or(PathId::ZERO);
+                    for id in weak.upgrade().iter().flat_map(|connection| open(connection, first)) {
+                        paths.entry(id).or_insert(false);
+                    }
+                }
+                Ok(Some(Ok(_))) => {}
                 Ok(None) => return,
                 Err(_) => {
                     next += interval;

@@ -5,6 +5,9 @@ use narrows_laws::raw::{ONE_PACKET, SSTHRESH_MAX};
 /// RFC 9002, section 7.2: packets that a window has at least.
 const MINIMUM: u64 = 2;
 
+/// The same: bytes that the first window has at most, if it has more than [`MINIMUM`] packets.
+const INITIAL_BYTES: u64 = 14_720;
+
 /// A path's window in packets and the fraction of one that it has earned, and what they are in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
@@ -24,7 +27,8 @@ impl Window {
     /// Before a law has set one: RFC 9002, section 7.2.
     pub fn initial(mtu: u16) -> Window {
         let mss = u64::from(mtu).max(1);
-        Window { mss, cwnd: 10, ssthresh: SSTHRESH_MAX, credit: 0, spare: 0 }
+        let cwnd = (INITIAL_BYTES / mss).clamp(MINIMUM, 10) as u32;
+        Window { mss, cwnd, ssthresh: SSTHRESH_MAX, credit: 0, spare: 0 }
     }
 
     /// Bytes.
@@ -79,6 +83,16 @@ impl Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_window_has_ten_packets_up_to_14720_bytes_and_two_of_any_size() {
+        let initial = |mtu| (Window::initial(mtu).cwnd, Window::initial(mtu).bytes());
+        assert_eq!(initial(1200), (10, 12_000));
+        assert_eq!(initial(1472), (10, 14_720));
+        assert_eq!(initial(1500), (9, 13_500));
+        assert_eq!(initial(9000), (2, 18_000));
+        assert_eq!(initial(u16::MAX), (2, 131_070));
+    }
 
     #[test]
     fn a_fraction_of_a_packet_is_bytes_of_the_window() {

@@ -36,6 +36,9 @@ const PIECES: usize = 64;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A transfer of which nothing arrives for so long is given up.
 const STALLED: Duration = Duration::from_secs(60);
+/// For the server's hash of a file that is here: a server hashes few files at a time, and others may be
+/// large.
+const HASH_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 600 });
 /// The control of the client's own packets, if it asks for none: acknowledgements, which none holds up.
 const OWN_CONTROL: &str = "reno";
 
@@ -343,10 +346,17 @@ async fn transfer(
         }
         let elapsed = shared.begin.elapsed();
         let hash = writing.hash(&output.target).await?;
-        while shared.sha256.get().is_none() {
-            let end = timeout(TICK / 10, tasks.join_next()).await;
-            end.map_or(Ok(()), ended).map_err(failed)?;
-        }
+        let known = async {
+            while shared.sha256.get().is_none() {
+                let end = timeout(TICK / 10, tasks.join_next()).await;
+                end.map_or(Ok(()), ended)?;
+            }
+            Ok(())
+        };
+        let known = timeout(HASH_PATIENCE, known).await.unwrap_or_else(|_| {
+            Err(format!("it has sent no SHA-256 within {} s", HASH_PATIENCE.as_secs()))
+        });
+        known.map_err(failed)?;
         if shared.sha256.get() != Some(&hash) {
             let message = format!("SHA-256 is {hash}, not the server's; the file is discarded");
             return Err(refused(message));

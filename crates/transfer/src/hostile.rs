@@ -433,6 +433,13 @@ fn a_client_keeps_nothing_of_a_server_that_lies() {
 }
 
 #[test]
+fn a_client_does_not_wait_for_ever_for_a_hash() {
+    let file = Reply::File { size: 4, control: "reno".into() };
+    let line = refuses(&[file], "abcd");
+    assert!(line.ends_with("it has sent no SHA-256 within 2 s"), "{line}");
+}
+
+#[test]
 fn a_client_that_asks_for_a_control_takes_no_other() {
     runtime().block_on(async {
         let file = Reply::File { size: 4, control: "reno".into() };

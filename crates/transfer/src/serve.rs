@@ -536,12 +536,16 @@ impl Open {
         let mut context = Context::from_waker(Waker::noop());
         while let Poll::Ready(Some(event)) = Pin::new(&mut self.events).poll_next(&mut context) {
             match event {
-                Ok(PathEvent::Established { id, .. }) => self.ids.insert(id),
-                Ok(PathEvent::Abandoned { id, .. }) => self.ids.remove(&id),
-                _ => false,
-            };
+                Ok(PathEvent::Established { id, .. }) => drop(self.ids.insert(id)),
+                Ok(PathEvent::Abandoned { id, .. }) => drop(self.ids.remove(&id)),
+                Ok(_) => {}
+                // Of many events at once the first are lost: any of these paths may be open.
+                Err(_) => {
+                    let first = self.ids.first().copied().unwrap_or(PathId::ZERO);
+                    self.ids.extend((0..256u32).map(|n| first.saturating_add(n)));
+                }
+            }
         }
-        // Of many events at once the first are lost.
         self.ids.retain(|id| connection.path(*id).is_some());
         self.idle.set(connection, self.ids.iter().copied());
         &self.ids

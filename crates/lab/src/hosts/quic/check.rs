@@ -104,9 +104,9 @@ fn coupling(
         let message = format!("QUIC has no {algorithm}; expected a control of narrows");
         return Err(Error::input(place, message));
     }
-    let coupling = Coupling::new(&algorithm.to_string());
+    let coupling = Coupling::new(&algorithm.to_string())
+        .and_then(|coupling| coupling.with_params(scenario.params));
     let coupling = coupling.map_err(|error| Error::input(place, error))?;
-    let coupling = coupling.with_params(scenario.params);
     if !under_test || !algorithm.decides() {
         return Ok(coupling);
     }
