@@ -199,29 +199,11 @@ impl PathController {
     fn tell_parked(&mut self, now_us: u64) {
         let parked = self.slot.is_parked();
         if parked && !self.parked {
-            self.report_nothing_acked(now_us);
+            let mut event = self.new_event(EventKind::Acked, now_us);
+            event.flags |= if self.recovering().is_some() { flag::IN_RECOVERY } else { 0 };
+            self.report(&event);
         }
         self.parked = parked;
-    }
-
-    /// An acknowledgement of nothing: the law learns the path's state, and that time passed in which
-    /// the window was not the limit.
-    fn report_nothing_acked(&mut self, now_us: u64) {
-        let mut event = self.new_event(EventKind::Acked, now_us);
-        event.flags |= if self.recovering().is_some() { flag::IN_RECOVERY } else { 0 };
-        self.report(&event);
-    }
-
-    /// A packet leaves when nothing is in flight, and nothing has happened since `last_us`.
-    fn restart(&mut self, last_us: u64, now_us: u64) {
-        if self.is_model() {
-            let mut event = self.new_event(EventKind::Restart, now_us);
-            event.flags |= if self.rate.is_limited() { flag::APP_LIMITED } else { 0 };
-            self.report(&event);
-        } else if self.srtt_us.is_some_and(|srtt| now_us - last_us > srtt) {
-            // RFC 9438, section 5.8: CUBIC's curve has no time in which the application is the limit.
-            self.report_nothing_acked(now_us);
-        }
     }
 
     /// An event with what is the same in all.
@@ -493,7 +475,7 @@ impl PathController {
 
 impl Controller for PathController {
     fn on_packet_sent(&mut self, now: Instant, bytes: u16, pn: u64) {
-        let (last_us, now_us) = (self.last_us, self.us(now));
+        let now_us = self.us(now);
         if !self.joined {
             self.join(now_us);
         }
@@ -510,8 +492,10 @@ impl Controller for PathController {
             self.last_data = Some(pn);
         }
         let idle = self.inflight == 0;
-        if idle && !self.is_quiet(pn) {
-            self.restart(last_us, now_us);
+        if idle && self.is_model() && !self.is_quiet(pn) {
+            let mut event = self.new_event(EventKind::Restart, now_us);
+            event.flags |= if self.rate.is_limited() { flag::APP_LIMITED } else { 0 };
+            self.report(&event);
         }
         if bytes > self.mtu {
             self.probe = Some((pn, bytes));

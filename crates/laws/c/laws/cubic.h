@@ -204,8 +204,7 @@ NR_INLINE void nr_cubic_grown(NR_HOOK, nr_u32 cwnd, nr_u32 n)
 	nr_cubic_count(nr_cubic(p), cwnd, n);
 }
 
-/* Of a path that its window limits an acknowledgement comes each round trip, at most so much later.
- */
+/* A path that its window limits has an acknowledgement each round trip, at most so much later. */
 #define NR_CUBIC_DELAYED_US 40000
 
 /*
