@@ -44,7 +44,8 @@ struct nr_cubic_epoch {
 struct nr_cubic {
 	struct nr_cubic_epoch now;
 	struct nr_cubic_epoch prior; /* before the last loss, for undo (4.9) */
-	nr_u64 last_us;		     /* last acknowledgement */
+	nr_u64 last_us : 63;	     /* last acknowledgement */
+	nr_u64 idle : 1;	     /* nothing was in flight after it */
 	/* Of one path of a flow with several, 2^-32; 0: of the flow itself (laws/gcubic.h). */
 	nr_u32 share; /* of the flow's cubic */
 	nr_u32 step;  /* its growth a round trip where the flow has one packet */
@@ -208,16 +209,18 @@ NR_INLINE void nr_cubic_grown(NR_HOOK, nr_u32 cwnd, nr_u32 n)
 #define NR_CUBIC_DELAYED_US 40000
 
 /*
- * Each acknowledgement. The clock stops while the application, not cwnd, is the limit (5.8). The
- * first window after an idle time may be full again: that time is not in the flags.
+ * Each acknowledgement. The clock stops while the application, not cwnd, is the limit (5.8), also
+ * if what is sent after an idle time fills the window at once.
  */
 NR_INLINE void nr_cubic_clock(struct nr_cubic *cubic, const struct nr_event *ev)
 {
 	nr_s64 since = ev->now_us - cubic->last_us, most = ev->srtt8_us / 8 + NR_CUBIC_DELAYED_US;
+	int full = ev->flags & NR_F_CWND_LIMITED && !(cubic->idle && since > most);
 
-	if (cubic->now.start_us && since > 0 && (!(ev->flags & NR_F_CWND_LIMITED) || since > most))
+	if (cubic->now.start_us && since > 0 && !full)
 		cubic->now.start_us += since;
 	cubic->last_us = ev->now_us;
+	cubic->idle = !ev->inflight;
 }
 
 NR_INLINE void nr_cubic_acked(NR_HOOK)

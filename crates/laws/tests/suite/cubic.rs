@@ -174,28 +174,34 @@ fn the_clock_stands_while_the_application_is_the_limit() {
     assert_eq!(busy.window(0), idle.window(0), "5 s without a full window count for nothing");
 }
 
-/// What is sent after it may fill the window at once, so that its acknowledgements are limited by that.
+/// What is sent after it may fill the window at once, so that its acknowledgements are limited by that. A time in which
+/// something is in flight, and nothing arrives, counts.
 #[test]
 fn an_idle_time_is_none_of_the_epoch_s() {
     for control in [Control::CUBIC, "gcubic".parse().unwrap()] {
-        let after = |idle_us: u64| {
+        let after = |silent_us: u64, inflight: u32| {
             let mut host = Host::new(control);
             host.avoiding(0, 60, 8 * 50_000, 0);
             host.report(0, EventKind::Recovery);
             host.report(0, EventKind::Recovered);
             for round in 0..18 {
-                for _ in 0..host.conn.path(0).cwnd {
+                for _ in 1..host.conn.path(0).cwnd {
                     host.ack(0, 1);
                 }
-                host.now_us += 50_000 + if round == 9 { idle_us } else { 0 };
+                let (acked, last) = (host.event(0, EventKind::Acked), round == 9);
+                let inflight = if last { inflight } else { acked.inflight };
+                let flags = flag::CWND_LIMITED;
+                host.send(0, &Event { delivered: 1, inflight, flags, ..acked });
+                host.now_us += 50_000 + if last { silent_us } else { 0 };
             }
             host.conn.path(0).cwnd
         };
-        let busy = after(0);
-        for idle_us in [150_000, 1_000_000, 60_000_000] {
-            let idle = after(idle_us);
-            assert!(idle.abs_diff(busy) <= 1, "{control}: {busy}, after {idle_us} us {idle}");
+        let busy = after(0, 0);
+        for silent_us in [150_000, 1_000_000, 60_000_000] {
+            let idle = after(silent_us, 0);
+            assert!(idle.abs_diff(busy) <= 1, "{control}: {busy}, after {silent_us} us {idle}");
         }
+        assert!(after(10_000_000, 20) > busy + 20, "{control}: without an arrival");
     }
 }
 
