@@ -15,7 +15,9 @@ use narrows_lab::{
     App, CaptureRequest, ConnectionSummary, Control, Edits, Error, Job, Output, Run, Scenario,
     host, load, parse, run,
 };
-use narrows_testkit::machine::{Turn, mptcp, tun, turn_of_scenarios, without_scenarios};
+use narrows_testkit::machine::{
+    Turn, hold_controls, mptcp, tun, turn_of_scenarios, without_scenarios,
+};
 use narrows_testkit::root::Root;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -505,30 +507,29 @@ fn a_run_waits_for_another_process_that_has_controls_of_ours() {
     let times = "warmup = \"100 ms\"\nduration = \"200 ms\"";
     let short = scenario(times, "10 Mbit/s", "35 packets", flow);
     let stop = AtomicBool::new(false);
-    // As another process has it: by a file of its own.
-    let taken = || {
-        let lock = File::open("/run/narrows-controls.lock").unwrap();
-        lock.lock().unwrap();
-        lock
-    };
     static SAID: AtomicBool = AtomicBool::new(false);
     on_wait(|| SAID.store(true, Ordering::Relaxed));
     let ended_by = |end: &mut dyn FnMut()| {
         scope(|scope| {
             let run = scope.spawn(|| on_kernel(Job::new(&short, &stop)));
-            sleep(Duration::from_secs(1));
-            assert!(!run.is_finished() && SAID.swap(false, Ordering::Relaxed));
+            let patience = Instant::now() + Duration::from_secs(30);
+            while !SAID.load(Ordering::Relaxed) && Instant::now() < patience {
+                sleep(Duration::from_millis(20));
+            }
+            let waits = SAID.swap(false, Ordering::Relaxed) && !run.is_finished();
             end();
-            run.join().unwrap()
+            let ended = run.join().unwrap();
+            assert!(waits);
+            ended
         })
     };
-    let lock = taken();
+    // As another process has it: by a file of its own.
+    let held = hold_controls();
     let error = ended_by(&mut || stop.store(true, Ordering::Relaxed)).unwrap_err();
     assert!(matches!(error, Error::Interrupted), "{error}");
-    drop(lock);
     stop.store(false, Ordering::Relaxed);
-    let lock = taken();
-    ended_by(&mut || lock.unlock().unwrap()).unwrap();
+    let mut held = Some(held);
+    ended_by(&mut || drop(held.take())).unwrap();
     alone.ends();
 }
 

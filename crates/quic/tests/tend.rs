@@ -49,12 +49,15 @@ async fn a_path_whose_events_were_lost_is_pinged() {
     let late = tend(&server, factory, Duration::from_millis(50));
     let port = client.path(noq::PathId::ZERO).unwrap().remote_address().unwrap().port();
     let address = FourTuple::new(([127, 0, 0, 3], port).into(), None);
-    let third = loop {
-        match client.open_path(address, PathStatus::Available).await {
-            Ok(path) => break path,
-            Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+    let opened = async {
+        loop {
+            match client.open_path(address, PathStatus::Available).await {
+                Ok(path) => break path,
+                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+            }
         }
     };
+    let third = tokio::time::timeout(Duration::from_secs(30), opened).await.expect("a third path");
     for at in 0..40 {
         let status = [PathStatus::Backup, PathStatus::Available][at % 2];
         second.set_status(status).unwrap();

@@ -23,13 +23,10 @@ pub fn can_run(test: &str, needs: Result<(), String>) -> bool {
     able.is_ok()
 }
 
-/// What a process holds that has controls of Narrows for its scenarios, and others of its kind wait for.
-const CONTROLS: &str = "/run/narrows-controls.lock";
-
 /// Waits for this test's turn, in which nobody runs scenarios on this kernel. None if it
 /// [cannot run](can_run).
 pub fn turn(test: &str, needs: Result<(), String>) -> Option<Turn> {
-    Some(Turn { _controls: Some(lock(CONTROLS)), ..turn_of_scenarios(test, needs)? })
+    Some(Turn { _controls: Some(hold_controls()), ..turn_of_scenarios(test, needs)? })
 }
 
 /// The same for a test that runs scenarios on this kernel itself: between them others may.
@@ -44,8 +41,13 @@ pub fn turn_of_scenarios(test: &str, needs: Result<(), String>) -> Option<Turn> 
 
 /// Does `look` while nobody runs scenarios on this kernel.
 pub fn without_scenarios<T>(look: impl FnOnce() -> T) -> T {
-    let _held = lock(CONTROLS);
+    let _held = hold_controls();
     look()
+}
+
+/// Waits until no process has controls for its scenarios; while this lives none gets them.
+pub fn hold_controls() -> Flock<File> {
+    lock("/run/narrows-controls.lock")
 }
 
 fn lock(path: &str) -> Flock<File> {

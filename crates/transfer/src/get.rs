@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const STALLED: Duration = Duration::from_secs(60);
 /// For the server's hash of a file that is here: a server hashes few files at a time, and others may be
 /// large.
-const HASH_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 600 });
+const HASH_PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 10 } else { 600 });
 /// The control of the client's own packets, if it asks for none: acknowledgements, which none holds up.
 const OWN_CONTROL: &str = "reno";
 

@@ -666,9 +666,10 @@ static __always_inline void fallback(struct sock *sk, nr_u32 acked)
 		return;
 	if (tp->snd_cwnd < tp->snd_ssthresh)
 		acked = tcp_slow_start(tp, acked);
-	acks = beside_others(sk) ? nr_fallback_acks(tp->snd_cwnd) : tp->snd_cwnd;
-	if (acked)
+	if (acked) {
+		acks = beside_others(sk) ? nr_fallback_acks(tp->snd_cwnd) : tp->snd_cwnd;
 		tcp_cong_avoid_ai(tp, acks ? acks : 1, acked); /* it divides */
+	}
 	leave_cwnd(sk, tp->snd_cwnd);
 }
 

@@ -176,6 +176,8 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 	bool ends = new_state <= TCP_CA_Disorder && tcp_in_cwnd_reduction(sk);
 	struct nr_event *ev;
 	struct nr_entry *e;
+	struct nr_path *path;
+	nr_u32 most;
 
 	/* After an undo this repairs the window, before anything is sent. */
 	e = entry(sk);
@@ -204,8 +206,10 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 		return;
 	lower_ssthresh(sk, e);
 	/* From CWR the stack has set it before. */
-	if (line(e, nr_sk(sk)->slot)->cwnd < tp->snd_cwnd)
-		tp->snd_cwnd = line(e, nr_sk(sk)->slot)->cwnd;
+	path = line(e, nr_sk(sk)->slot);
+	most = path->cwnd > path->ssthresh ? path->cwnd : path->ssthresh;
+	if (most < tp->snd_cwnd)
+		tp->snd_cwnd = most;
 }
 
 SEC("struct_ops")

@@ -25,8 +25,9 @@ use crate::recorder::Run;
 use crate::scenario::{FlowKind, Scenario};
 
 pub use app::listens;
+pub use controls::on_wait;
 #[cfg(feature = "quic")]
-pub use controls::{can_be_had, kernel, on_wait};
+pub use controls::{can_be_had, kernel};
 #[cfg(feature = "quic")]
 pub use plan::possible;
 pub use plan::{Addresses, FlowPlan, PathPlan, Plan, RECEIVER, SENDER};
