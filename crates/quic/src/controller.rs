@@ -1,5 +1,6 @@
 //! The adapter: noq's callbacks of one path become events of its law.
 
+use crate::ack_wait::AckWait;
 use crate::alone::Alone;
 use crate::rate::RateSampler;
 use crate::shared::{Lost, Reply, Shared, Slot};
@@ -12,42 +13,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// After so many packets in a row that were acknowledged alone the next count as having waited so long.
-const LONE: u32 = 8;
-
 /// Bytes that may leave in one call at the most (draft-ietf-ccwg-bbr, section 5.6.3).
 const QUANTUM_MAX: u64 = 64 * 1024;
-
-/// How a receiver delays acknowledgements.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AckWait {
-    /// More packets than this are acknowledged at once.
-    pub threshold: u32,
-    /// Fewer wait so long for others, µs.
-    pub delay_us: u32,
-}
-
-/// RFC 9000, sections 13.2.2 and 18.2 (`max_ack_delay`), which noq's receiver has unless it is asked for
-/// another one.
-impl Default for AckWait {
-    fn default() -> AckWait {
-        AckWait { threshold: 1, delay_us: 25_000 }
-    }
-}
-
-impl AckWait {
-    /// How long the newest of `packets` that were acknowledged together waited, µs; none: it is not
-    /// known. `lone`: how many packets in a row were acknowledged alone, this one included.
-    fn dwell_us(&self, packets: u32, lone: u32, rtt_us: u64, min_rtt_us: u64) -> Option<u32> {
-        if packets > self.threshold {
-            return Some(0);
-        }
-        // One that came back within the wait and the least RTT has waited less: the peer's
-        // max_ack_delay is another one, or it saw reordering or a mark.
-        let waited = lone > LONE && rtt_us >= min_rtt_us.saturating_add(self.delay_us.into());
-        waited.then_some(self.delay_us)
-    }
-}
 
 /// What one ACK frame acknowledges, as it is reported packet by packet.
 #[derive(Clone, Copy, Debug, Default)]

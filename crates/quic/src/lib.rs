@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod ack_wait;
 mod alone;
 mod controller;
 mod coupling;

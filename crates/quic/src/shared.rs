@@ -4,7 +4,7 @@
 //! whenever a controller takes it; one that finds it taken or poisoned does not wait, and goes on
 //! [`Alone`](crate::alone::Alone). Readers look at a copy.
 
-use crate::controller::AckWait;
+use crate::ack_wait::AckWait;
 use crate::qlog::{self, Qlog, QlogVersion};
 use crate::snapshot::{PairState, PathState, Snapshot};
 use narrows_laws::{
