@@ -224,19 +224,19 @@ fn gather(mut sets: Sets, steps: &[Step], weight: &[u64], threads: usize) -> Par
     let finer = (1..=PARTS_PER_THREAD as u64)
         .map(|pieces| joined(links.clone(), steps, weight, share / pieces + 1));
     // The first that gives no thread more than its share, or else the one that comes nearest.
-    let mut best = (u64::MAX, links.clone());
+    let mut best = (u64::MAX, Vec::new(), Vec::new());
     for links in finer {
-        let of = dealt(&sums(&links, weight), threads);
-        let heaviest = sums(&of, &sums(&links, weight)).into_iter().max().unwrap_or(0);
+        let weights = sums(&links, weight);
+        let heaviest = sums(&dealt(&weights, threads), &weights).into_iter().max().unwrap_or(0);
         if heaviest < best.0 {
-            best = (heaviest, links);
+            best = (heaviest, links, weights);
         }
         if best.0 <= share {
             break;
         }
     }
-    let links = best.1;
-    let of = dealt(&sums(&links, weight), PARTS_PER_THREAD * threads);
+    let (_, links, weights) = best;
+    let of = dealt(&weights, PARTS_PER_THREAD * threads);
     let links: Vec<u32> = links.iter().map(|link| of[*link as usize]).collect();
     let parts = links.iter().max().map_or(0, |&last| last + 1);
     let apart = |step: &&Step| links[step.from as usize] != links[step.to as usize];
