@@ -115,6 +115,7 @@ python: setup ## the wheel of the Python package, target/wheels/narrows-*.whl, t
 	scripts/python wheel
 
 test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
+	scripts/lint --long
 	cargo test --locked --release -- --include-ignored
 	-scripts/python venv
 	cargo test --locked --release -p narrows-python -- --ignored

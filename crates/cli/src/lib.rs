@@ -41,7 +41,7 @@ mod shell;
 mod show;
 #[cfg(feature = "lab")]
 pub mod size;
-#[cfg(any(feature = "lab", feature = "kernel"))]
+#[cfg(any(feature = "detect", feature = "lab", feature = "kernel"))]
 mod stop;
 mod terminal;
 

@@ -311,7 +311,7 @@ pub struct PathDetection {
 }
 
 /// Size of [`PathDetection`] in 64-bit words.
-pub const PATH_DETECTION_WORDS: usize = 225;
+pub const PATH_DETECTION_WORDS: usize = 224;
 
 /// Size of what paths published, and of the scratch memory of a decision, in 64-bit words.
 const SCRATCH_WORDS: usize = 57;

@@ -6,7 +6,7 @@
 #include "../detector.h"
 #include "../detectors.def"
 
-#define NR_HISTORY_WORDS 216 /* of 64 bits: a detector's state of a path */
+#define NR_HISTORY_WORDS 215 /* of 64 bits: a detector's state of a path */
 
 /*
  * Parameters of decisions and of all dynamic detectors: one word each, in the order of their lists
