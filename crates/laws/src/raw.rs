@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub const MAX_PATHS: usize = 8;
 
 /// Layout of [`Conn`], [`Path`] and [`Private`] (`NR_VERSION`).
-pub const VERSION: u32 = 13;
+pub const VERSION: u32 = 14;
 
 /// Words of parameters that a law may have (`NR_LAW_PARAMS`).
 pub const LAW_PARAMS: usize = 16;
@@ -303,15 +303,15 @@ pub struct PeerDecision {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PathDetection {
-    due: [u64; 7],
+    due: [u64; 8],
     here: u32,
     /// Stamp of the interval before it joined, or left.
     pub since: u32,
-    history: [u64; PATH_DETECTION_WORDS - 8],
+    history: [u64; PATH_DETECTION_WORDS - 9],
 }
 
 /// Size of [`PathDetection`] in 64-bit words.
-pub const PATH_DETECTION_WORDS: usize = 224;
+pub const PATH_DETECTION_WORDS: usize = 225;
 
 /// Size of what paths published, and of the scratch memory of a decision, in 64-bit words.
 const SCRATCH_WORDS: usize = 57;

@@ -7,12 +7,17 @@
  *
  *   q       least delay of the last one to two round trips when a loss is found, above the least of
  *           the last 4 to 8 s; one loss a round trip counts
- *   losses  are random if q < rtt / 32 at seven of the last eight, rtt the smallest round trip
+ *   J       how far the least delay of a round trip lies from the median of it and its neighbours',
+ *           a mean with a gain of 1/16
+ *   few     q < rtt / 32 + min(4 J, rtt / 32), rtt the smallest round trip
+ *   losses  are random from seven of the last eight with few on, until fewer than five are
  *
  * A queue that overflows stands for more than a round trip before, while one of the path's own
  * bursts is gone within it. One that holds less than 1/32 of the bandwidth-delay product is not
  * worth the name; one that is managed stands at 5 ms where it drops (RFC 8289), so this may be
- * wrong of one from 160 ms on.
+ * wrong of one from 80 ms on. With a few packets in a round trip, jitter hides how small the delay
+ * was, and so looks like a queue, but one that comes and goes from a round trip to the next: that
+ * is J, while a queue that fills or drains lies between its neighbours.
  */
 #ifndef NARROWS_DETECT_RANDOM_LOSS_H
 #define NARROWS_DETECT_RANDOM_LOSS_H
@@ -22,6 +27,8 @@
 #define NR_RANDOM_WINDOW_US 4000000u
 #define NR_RANDOM_BEHIND_US 1000000u /* a clock that is slightly behind, as on another CPU */
 #define NR_RANDOM_LEAST 7u	     /* of the last eight */
+#define NR_RANDOM_STILL 5u
+#define NR_RANDOM_CHANGE (1u << 20) /* us from a round to the next; more counts as that */
 
 /* The least delay of the open window of time and of the one before it. */
 struct nr_least {
@@ -35,6 +42,8 @@ struct nr_random_loss {
 	struct nr_least round;
 	struct nr_least base;
 	nr_u32 rtt_us; /* smallest; 0: unknown */
+	nr_u32 jitter; /* 16 J, us */
+	nr_s32 change; /* of the round's least delay, the last */
 	nr_u8 few;     /* the last eight losses, as bits: q was small */
 	nr_u8 some;    /* 1: there is a delay */
 	nr_u8 lost;    /* 1: a loss was found in the open round */
@@ -69,26 +78,54 @@ NR_INLINE nr_s32 nr_least(const struct nr_least *w)
 	return nr_delay_less(w->before, w->now) < 0 ? w->before : w->now;
 }
 
+/* How much is it? At most NR_RANDOM_CHANGE. */
+NR_INLINE nr_u32 nr_random_magnitude(nr_s32 change)
+{
+	nr_u32 of = change < 0 ? 0u - (nr_u32)change : (nr_u32)change;
+
+	return of < NR_RANDOM_CHANGE ? of : NR_RANDOM_CHANGE;
+}
+
+/* A round is over; `before` is the least delay of the one before it, whose neighbours are known. */
+NR_INLINE void nr_random_round(struct nr_random_loss *h, nr_s32 before)
+{
+	nr_s32 change = nr_delay_less(h->round.before, before);
+	nr_u32 one = nr_random_magnitude(h->change), other = nr_random_magnitude(change),
+	       beyond = 0;
+
+	if ((h->change < 0) != (change < 0))
+		beyond = one < other ? one : other;
+	h->jitter += beyond - h->jitter / 16;
+	h->change = change;
+}
+
 /* A loss was found: how much stood in the queue? */
 NR_INLINE void nr_random_lost(struct nr_random_loss *h)
 {
 	nr_s32 queue = nr_delay_less(nr_least(&h->round), nr_least(&h->base));
+	nr_u32 most = h->rtt_us / 32, jitter = h->jitter / 4;
+	nr_u32 least = h->random ? NR_RANDOM_STILL : NR_RANDOM_LEAST;
 
-	h->few = (nr_u8)(h->few << 1 | (queue < (nr_s32)(h->rtt_us / 32)));
-	NR_WRITE(h->random, (nr_u32)NR_ONES64(h->few) >= NR_RANDOM_LEAST);
+	most += jitter < most ? jitter : most;
+	h->few = (nr_u8)(h->few << 1 | (queue < (nr_s32)most));
+	NR_WRITE(h->random, (nr_u32)NR_ONES64(h->few) >= least);
 }
 
 /* A sample of the path. */
 NR_INLINE void nr_random_sample(struct nr_random_loss *h, const struct nr_sample *s)
 {
 	nr_u32 now_us = (nr_u32)s->now_us;
+	nr_s32 before = h->round.before;
 
 	if (s->rtt_us && (!h->rtt_us || s->rtt_us < h->rtt_us))
 		h->rtt_us = s->rtt_us;
 	if (s->sampled && !s->supposed) {
 		nr_least_take(&h->base, NR_RANDOM_WINDOW_US, s->delay_us, now_us, h->some);
-		if (nr_least_take(&h->round, h->rtt_us, s->delay_us, now_us, h->some))
+		if (nr_least_take(&h->round, h->rtt_us, s->delay_us, now_us, h->some)) {
+			if (h->some)
+				nr_random_round(h, before);
 			h->lost = 0;
+		}
 		h->some = 1;
 	}
 	if (!s->lost || h->lost || !h->some)
