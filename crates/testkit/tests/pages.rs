@@ -112,6 +112,34 @@ fn every_link_leads_somewhere() {
     assert!(dead.is_empty(), "dead links:\n{}", dead.join("\n"));
 }
 
+/// The pictures of a page, each as far as it goes on: `![words](..)`, also over lines, and `<img ..>`.
+fn pictures(text: &str) -> Vec<String> {
+    let text: String = prose(text).flat_map(|(_, line)| [line, "\n"]).collect();
+    let marked = text.split("![").skip(1).map(|rest| rest.split("](").next().unwrap().to_owned());
+    let tag = |rest: &str| {
+        let tag = rest.split('>').next().unwrap().to_owned();
+        tag.split_once("alt=\"").and_then(|(_, alt)| Some(alt.split_once('"')?.0.to_owned()))
+    };
+    let tags = text.split("<img").skip(1).map(|rest| tag(rest).unwrap_or_default());
+    marked.chain(tags).collect()
+}
+
+/// Who cannot see a picture reads what it shows.
+#[test]
+fn every_picture_is_told_in_words() {
+    let pages = pages();
+    let all: Vec<(&PathBuf, String)> = pages
+        .iter()
+        .flat_map(|(page, text)| pictures(text).into_iter().map(move |words| (page, words)))
+        .collect();
+    let few: Vec<_> =
+        all.iter().filter(|(_, words)| words.split_whitespace().count() < 5).collect();
+    assert!(few.is_empty(), "pictures without a sentence: {few:?}");
+    assert!(all.len() >= 9, "{} pictures", all.len());
+    let read = |text| pictures(text).into_iter().map(|words| words.len()).collect::<Vec<_>>();
+    assert_eq!(read("![](a.svg) <img src=\"a\" width=\"9\"> <img alt=\"of\ntwo\">"), [0, 0, 6]);
+}
+
 /// Comments, messages, help and scripts name pages by their path from the root.
 #[test]
 fn every_page_that_is_named_is_there() {

@@ -15,7 +15,7 @@ Examples:
   narrows quic serve ~/files                       prints the URL of its files
   narrows quic serve . --cc olia --listen [::]:4433
 
-Key and certificate are made anew at each start; the URL has the certificate's fingerprint.
+Key and certificate are made at each start; the URL has the certificate's fingerprint.
 Whoever can reach the address and knows the name of a file can get it, without the URL too.")]
     Serve {
         /// Folder; nothing outside of it is served

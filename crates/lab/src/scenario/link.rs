@@ -69,7 +69,7 @@ pub struct RedFile {
     max: Option<Queue>,
     /// Drop probability at the maximum.
     max_p: Share,
-    /// Of a packet in the mean queue. Default: `0.002`.
+    /// Of a packet in the average queue. Default: `0.002`.
     weight: Option<f64>,
     /// In place of a weight.
     time_constant: Option<Time>,
