@@ -8,16 +8,17 @@
  *   q       least delay of the last one to two round trips when a loss is found, above the least of
  *           the last 4 to 8 s; one loss a round trip counts
  *   J       how far the least delay of a round trip lies from the median of it and its neighbours',
- *           a mean with a gain of 1/16
- *   few     q < rtt / 32 + min(4 J, rtt / 32), rtt the smallest round trip
- *   losses  are random from seven of the last eight with few on, until fewer than five are
+ *           a mean with a gain of 1/64
+ *   few     q < rtt / 32 + min(6 max(J - rtt / 128, 0), rtt / 32), rtt the smallest round trip
+ *   losses  are random from seven of the last eight with few on, until fewer than six are
  *
  * A queue that overflows stands for more than a round trip before, while one of the path's own
  * bursts is gone within it. One that holds less than 1/32 of the bandwidth-delay product is not
  * worth the name; one that is managed stands at 5 ms where it drops (RFC 8289), so this may be
  * wrong of one from 80 ms on. With a few packets in a round trip, jitter hides how small the delay
  * was, and so looks like a queue, but one that comes and goes from a round trip to the next: that
- * is J, while a queue that fills or drains lies between its neighbours.
+ * is J, while a queue that fills or drains lies between its neighbours. Of one of a few packets J
+ * is some rtt / 160.
  */
 #ifndef NARROWS_DETECT_RANDOM_LOSS_H
 #define NARROWS_DETECT_RANDOM_LOSS_H
@@ -27,7 +28,8 @@
 #define NR_RANDOM_WINDOW_US 4000000u
 #define NR_RANDOM_BEHIND_US 1000000u /* a clock that is slightly behind, as on another CPU */
 #define NR_RANDOM_LEAST 7u	     /* of the last eight */
-#define NR_RANDOM_STILL 5u
+#define NR_RANDOM_STILL 6u
+#define NR_RANDOM_GAIN 64u
 #define NR_RANDOM_CHANGE (1u << 20) /* us from a round to the next; more counts as that */
 
 /* The least delay of the open window of time and of the one before it. */
@@ -42,7 +44,7 @@ struct nr_random_loss {
 	struct nr_least round;
 	struct nr_least base;
 	nr_u32 rtt_us; /* smallest; 0: unknown */
-	nr_u32 jitter; /* 16 J, us */
+	nr_u32 jitter; /* 64 J, us */
 	nr_s32 change; /* of the round's least delay, the last */
 	nr_u8 few;     /* the last eight losses, as bits: q was small */
 	nr_u8 some;    /* 1: there is a delay */
@@ -95,7 +97,7 @@ NR_INLINE void nr_random_round(struct nr_random_loss *h, nr_s32 before)
 
 	if ((h->change < 0) != (change < 0))
 		beyond = one < other ? one : other;
-	h->jitter += beyond - h->jitter / 16;
+	h->jitter += beyond - h->jitter / NR_RANDOM_GAIN;
 	h->change = change;
 }
 
@@ -103,9 +105,10 @@ NR_INLINE void nr_random_round(struct nr_random_loss *h, nr_s32 before)
 NR_INLINE void nr_random_lost(struct nr_random_loss *h)
 {
 	nr_s32 queue = nr_delay_less(nr_least(&h->round), nr_least(&h->base));
-	nr_u32 most = h->rtt_us / 32, jitter = h->jitter / 4;
+	nr_u32 most = h->rtt_us / 32, jitter = h->jitter / NR_RANDOM_GAIN;
 	nr_u32 least = h->random ? NR_RANDOM_STILL : NR_RANDOM_LEAST;
 
+	jitter = jitter > most / 4 ? 6 * (jitter - most / 4) : 0;
 	most += jitter < most ? jitter : most;
 	h->few = (nr_u8)(h->few << 1 | (queue < (nr_s32)most));
 	NR_WRITE(h->random, (nr_u32)NR_ONES64(h->few) >= least);
