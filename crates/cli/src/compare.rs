@@ -329,14 +329,24 @@ pub(crate) fn finished_in(
     seeds: Seeds,
 ) -> Result<Vec<Finished>, Error> {
     let mut all = Vec::new();
+    let written = Provenance::read(folder);
+    let had = |name: &str| written.as_ref().is_some_and(|written| written.has(name));
     for task in plan.tasks() {
-        let path = |extension| folder.join(format!("{}.{extension}", stem(plan, &task)));
+        let stem = stem(plan, &task);
+        let path = |extension| folder.join(format!("{stem}.{extension}"));
         let lacks_series = plan.series.keeps(task.seed, plan.seeds) && !path("csv").exists();
-        if !seeds.all().contains(&task.seed) || lacks_series || !path("json").exists() {
+        let lacks_decisions =
+            had(&format!("{stem}.decisions.csv")) && !path("decisions.csv").exists();
+        let lacks = lacks_series || lacks_decisions || !path("json").exists();
+        if !seeds.all().contains(&task.seed) || lacks {
             continue;
         }
         let path = path("json");
         let text = std::fs::read(&path).map_err(narrows_lab::Error::io(&path, "read"))?;
+        let name = format!("{stem}.json");
+        if let Some(written) = written.as_ref().filter(|_| had(&name)) {
+            written.check_file(folder, &name, &text)?;
+        }
         let wrong = |message: String| Error::input(path.display().to_string(), message);
         let summary: Summary =
             serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
