@@ -1,5 +1,7 @@
 //! `narrows.compare` and `narrows.Comparison`.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +17,7 @@ use crate::law;
 use crate::run::{inline, preformatted};
 use crate::scenario::Scenario;
 use crate::table::{Table, loads};
-use crate::value::{JOBS, names, setting, whole};
+use crate::value::{JOBS, items, names, setting, whole};
 use crate::wait::{at_once, wait};
 
 /// What the arguments of a comparison name.
@@ -44,16 +46,14 @@ impl Named {
     ) -> Result<Named, Failure> {
         law::load(law.as_deref())?;
         let one = Scenario::named(scenarios);
-        let several = !scenarios.is_instance_of::<PyString>() && one.is_err();
-        let scenarios = match (several, scenarios.try_iter()) {
-            (true, Ok(all)) => {
-                let named = |item: PyResult<Bound<'_, PyAny>>| {
-                    let item = item.map_err(|error| Failure::of("scenarios", error))?;
-                    Scenario::named(&item)
-                };
-                all.map(named).collect::<Result<Vec<_>, _>>()?
-            }
-            _ => vec![one?],
+        let several = match one {
+            Err(Failure::Raised(_)) | Ok(_) => None,
+            Err(_) if scenarios.is_instance_of::<PyString>() => None,
+            Err(_) => items(scenarios)?,
+        };
+        let scenarios = match several {
+            Some(all) => all.map(|item| Scenario::named(&item?)).collect::<Result<Vec<_>, _>>()?,
+            None => vec![one?],
         };
         if scenarios.is_empty() {
             return Err(Failure::of("scenarios", "expected at least one"));
@@ -122,13 +122,11 @@ fn axis(field: &str, values: &Bound<'_, PyAny>) -> Result<Sweep, Failure> {
         return format!("{field}={text}").parse().map_err(|message| Failure::of("sweep", message));
     }
     let wrong = || Failure::of("sweep", format!("{field}: expected a list of values, or A..B:N"));
-    let items = values.try_iter().map_err(|_| wrong())?;
-    let values = items
-        .map(|item| setting(&item.map_err(|_| wrong())?, field, None))
-        .collect::<Result<Vec<_>, _>>()?;
-    let twice = |(at, value): (usize, &String)| values[..at].contains(value);
-    match values.iter().enumerate().find(|&(at, value)| twice((at, value))) {
-        Some((_, value)) => Err(Failure::of("sweep", format!("{field}: found {value} twice"))),
+    let items = items(values)?.ok_or_else(wrong)?;
+    let values = items.map(|item| setting(&item?, field, None)).collect::<Result<Vec<_>, _>>()?;
+    let mut seen = HashSet::new();
+    match values.iter().find(|value| !seen.insert(*value)) {
+        Some(value) => Err(Failure::of("sweep", format!("{field}: found {value} twice"))),
         None if values.is_empty() => Err(wrong()),
         None => Ok(Sweep { field: field.into(), values }),
     }
@@ -138,10 +136,10 @@ fn axis(field: &str, values: &Bound<'_, PyAny>) -> Result<Sweep, Failure> {
 fn seeds_of(value: &Bound<'_, PyAny>) -> Result<Seeds, Failure> {
     let part = |name: &str| value.getattr(name).ok()?.extract::<i64>().ok();
     let text = match (part("start"), part("stop"), part("step")) {
-        (Some(start), Some(stop), Some(1)) => format!("{start}..{}", stop - 1),
+        (Some(start), Some(stop), Some(1)) => format!("{start}..{}", stop.saturating_sub(1)),
         _ => match value.extract::<(i64, i64)>() {
             Ok((first, last)) => format!("{first}..{last}"),
-            Err(_) => value.str().map_or(String::new(), |text| text.to_string()),
+            Err(_) => value.str()?.to_string(),
         },
     };
     text.parse().map_err(|message: String| {

@@ -15,6 +15,14 @@ pub enum Failure {
     File(String, String),
     /// It was stopped.
     Interrupted,
+    /// What Python raised in code that an argument brought, or Ctrl-C.
+    Raised(PyErr),
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Failure {
+        Failure::Raised(error)
+    }
 }
 
 impl Failure {
@@ -68,6 +76,7 @@ impl From<narrows_detect::Error> for Failure {
 pub fn raise(py: Python<'_>, failure: Failure) -> PyErr {
     let (line, parts) = match failure {
         Failure::Interrupted => return PyKeyboardInterrupt::new_err(()),
+        Failure::Raised(error) => return error,
         Failure::Field(field, message) => {
             let (file, expected) = (None, expected(&message));
             (format!("{field}: {message}"), Parts { file, field: Some(field), expected })

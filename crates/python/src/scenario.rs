@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use narrows_lab::{Edits, Made, describe, host};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
@@ -56,9 +57,12 @@ impl Scenario {
         if let Ok(scenario) = value.extract::<Scenario>() {
             return Ok(scenario);
         }
-        let name = value.extract::<PathBuf>().map_err(|_| {
+        let name = value.extract::<PathBuf>().map_err(|error| {
             let message = "expected a Scenario, or the name of a shipped one or of a file";
-            Failure::of("scenario", message)
+            match error.is_instance_of::<PyTypeError>(value.py()) {
+                true => Failure::of("scenario", message),
+                false => error.into(),
+            }
         })?;
         Scenario::new(Made::Named(name.to_string_lossy().into_owned()), Edits::default())
     }

@@ -8,11 +8,13 @@ import multiprocessing
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
 import tomllib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -267,6 +269,85 @@ def test_ctrl_c_stops_a_run_within_100_ms() -> None:
         finally:
             child.kill()
     assert max(rounds[-1]) < 0.1, rounds
+
+
+# Values without end, which nothing of Python counts.
+ENDLESS = """
+import itertools, narrows
+print("ready", flush=True)
+narrows.compare("sbd/nsb-2", "lia", 1, sweep={"links.bottleneck1.queue": itertools.count()})
+"""
+
+
+def test_ctrl_c_stops_what_reads_its_arguments() -> None:
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None and child.stdout.readline() == "ready\n"
+            time.sleep(0.2)
+            child.send_signal(signal.SIGINT)
+            said = child.communicate(timeout=10)[1]
+        finally:
+            child.kill()
+    assert said.endswith("KeyboardInterrupt\n"), said
+
+
+class Wrong:
+    """A path, and values, that raise what they are told."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __fspath__(self) -> str:
+        raise self.error
+
+    def __iter__(self) -> Iterator[str]:
+        yield "sbd/nsb-2"
+        raise self.error
+
+    def __str__(self) -> str:
+        raise self.error
+
+
+class Listed(Wrong, list):
+    """The same as a list."""
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ZeroDivisionError("mine"), TypeError("mine")])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s, e: narrows.compare(s, "lia", 1, sweep={"links.bottleneck1.rate": iter(Wrong(e))}),
+        lambda s, e: narrows.compare(s, "lia", 1, sweep={"links.bottleneck1.rate": Wrong(e)}),
+        lambda s, e: narrows.compare(iter(Wrong(e)), "lia", 1),
+        lambda s, e: narrows.compare(s, "lia", Wrong(e)),
+        lambda s, e: narrows.compare(s, Listed(e), 1),
+        lambda s, e: narrows.run(s, seed=Wrong(e)),
+        lambda s, e: s.set("flows.x.routes", Listed(e)),
+        lambda s, e: narrows.sweep(narrows.Plan(s, "lia", sweep={"links.bottleneck1.rate": Wrong(e)})),
+        lambda s, e: narrows.detect(Wrong(e)) if isinstance(e, KeyboardInterrupt) else narrows.detect(r for r in Rows(e)),
+    ],
+)
+def test_what_arguments_raise_is_raised(scenario: narrows.Scenario, call, error: BaseException) -> None:
+    with pytest.raises(type(error)) as raised:
+        call(scenario, error)
+    assert raised.value is error
+
+
+class Rows(Wrong):
+    """Rows of delays."""
+
+    def __iter__(self) -> Iterator[tuple[float, str, float]]:  # type: ignore[override]
+        yield (0.0, "a", 1.0)
+        raise self.error
+
+
+def test_many_values_are_read_at_once() -> None:
+    start = time.process_time()
+    values = [str(value) for value in range(10**5)]
+    with pytest.raises(narrows.Error, match="found 7 twice"):
+        narrows.compare("sbd/nsb-2", "lia", 1, sweep={"links.bottleneck1.queue": [*values, "7"]})
+    # To compare each with each took 15 s; this is that of the unoptimised library on a machine that does other work.
+    assert time.process_time() - start < 2
 
 
 def test_other_threads_go_on_meanwhile(scenario: narrows.Scenario) -> None:
