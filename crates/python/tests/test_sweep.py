@@ -349,22 +349,64 @@ def test_a_long_plan_takes_little_memory() -> None:
     assert resident() - before < 1 << 20
 
 
+def test_the_points_of_a_long_plan_are_made_one_at_a_time() -> None:
+    long = brief().set("duration", "1000 s")
+
+    def made(points: int) -> tuple[float, int]:
+        rates = [f"{1000 + rate} kbit/s" for rate in range(points)]
+        gc.collect()
+        start, before = time.process_time(), resident()
+        tasks = _narrows.Sweep(long, "lia", 1, {"links.bottleneck1.rate": rates}, None, "sim", None, None, False)
+        assert len(tasks) == points and json.loads(tasks.task(points - 1))["set"][0]["value"] == rates[-1]
+        return time.process_time() - start, resident() - before
+
+    few, many = made(1000), made(20_000)
+    # All of them took 20 times as long, and 20 kB each.
+    assert many[0] < 3 * few[0] + 0.2, (few, many)
+    assert many[1] < 40 << 20, (few, many)
+
+
+def test_what_is_wrong_of_a_late_point_is_said_before_its_task() -> None:
+    long = brief().set("duration", "1000 s")
+    results = _narrows.Sweep(brief(), "lia", 1, None, None, "sim", None, None, False)
+
+    rates = [f"{1000 + rate} kbit/s" for rate in range(1500)] + ["9 Mbt/s"]
+    told: list[int] = []
+    with pytest.raises(narrows.Error, match="Mbt/s") as error:
+        narrows.sweep(
+            narrows.Plan(long, "lia", 1, sweep={"links.bottleneck1.rate": rates}),
+            Canned(_narrows.work(results.task(0))),
+            progress=lambda done, _: told.append(done),
+        )
+    assert error.value.field == "links.bottleneck1.rate"
+    assert 0 < len(told) < 1000
+    # Of few points it is said at once.
+    with pytest.raises(narrows.Error, match="Mbt/s"):
+        _narrows.Sweep(long, "lia", 1, {"links.bottleneck1.rate": rates[-2:]}, None, "sim", None, None, False)
+
+
 @pytest.mark.slow
-def test_a_plan_of_100_000_tasks_takes_little_memory() -> None:
+@pytest.mark.parametrize(("points", "seeds", "each"), [(1000, 100, 0), (10_000, 1, 8 << 10)])
+def test_a_plan_of_many_tasks_takes_little_memory(points: int, seeds: int, each: int) -> None:
     long = brief().set("duration", "1000 s")
     results = _narrows.Sweep(brief(), "lia", 1, None, None, "sim", None, None, False)
     canned = Canned(_narrows.work(results.task(0)))
     sizes = [resident()]
+    start, first = time.process_time(), []
 
     def look(done: int, _: int) -> None:
+        if done == 1:
+            first.append(time.process_time() - start)
         if done % 1000 == 0:
             sizes.append(resident())
 
-    sweep = {"links.bottleneck1.rate": [f"{1000 + rate} kbit/s" for rate in range(1000)]}
-    done = narrows.sweep(narrows.Plan(long, "lia", 100, sweep=sweep), canned, progress=look)
-    assert len(done.runs) == 10**5 and len(done.rows) == 1000
-    # What stays is scenarios and rows, and some 200 bytes of a run; the summaries would be 400 MB.
-    assert max(sizes) - sizes[0] < 100 << 20, sizes
+    sweep = {"links.bottleneck1.rate": [f"{1000 + rate} kbit/s" for rate in range(points)]}
+    done = narrows.sweep(narrows.Plan(long, "lia", seeds, sweep=sweep), canned, progress=look)
+    assert len(done.runs) == points * seeds and len(done.rows) == points
+    # What stays is rows, and some 200 bytes of a run; the summaries of the one would be 400 MB, the scenarios of the other
+    # 240 MB.
+    assert max(sizes) - sizes[0] < (100 << 20) + points * each, sizes
+    assert first[0] < 10, first
 
 
 class CommClosedError(OSError):

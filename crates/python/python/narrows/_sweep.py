@@ -168,6 +168,7 @@ def _drive(
     pending: dict[Future[str], int] = {}
     tries: dict[int, int] = {}
     within = (tasks,) if client is None else ()
+    checked = False
 
     def submit(task: int) -> None:
         pending[executor.submit(_narrows.work, tasks.task(task), *within)] = task
@@ -179,7 +180,9 @@ def _drive(
                 submit(task)
             if not pending:
                 return
-            done, _ = wait(pending, timeout=LOOK, return_when=FIRST_COMPLETED)
+            # What is wrong of a point is said long before its task, while there is nothing else to do.
+            checked = checked or tasks.check()
+            done, _ = wait(pending, timeout=LOOK if checked else 0, return_when=FIRST_COMPLETED)
             for future in done:
                 task = pending.pop(future)
                 try:
