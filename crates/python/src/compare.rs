@@ -60,6 +60,11 @@ impl Named {
         if scenarios.is_empty() {
             return Err(Failure::of("scenarios", "expected at least one"));
         }
+        let mut seen = HashSet::new();
+        let mut called = scenarios.iter().map(|scenario| &scenario.loaded.name);
+        if let Some(name) = called.find(|name| !seen.insert(*name)) {
+            return Err(Failure::named("scenarios", twice(name)));
+        }
         let cc = names(cc, "cc")?;
         if cc.is_empty() {
             return Err(Failure::of("cc", "expected at least one congestion control"));

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Failure;
+use crate::error::{Failure, Parts};
 use crate::value::{setting, toml};
 use crate::wait::at_once;
 
@@ -40,8 +40,21 @@ impl Scenario {
     /// # Errors
     /// What is wrong of it.
     pub fn new(made: Made, edits: Edits) -> Result<Scenario, Failure> {
-        let loaded = Arc::new(made.load(&edits)?);
-        Ok(Scenario { made, edits, loaded })
+        let loaded = made.load(&edits).map_err(|error| match (&made, error) {
+            // Of a name that is no file's.
+            (Made::Named(name), narrows_lab::Error::Input { place, message })
+                if place == *name && !Path::new(name).exists() =>
+            {
+                let parts = Parts {
+                    field: Some("scenario".into()),
+                    expected: Some("a shipped scenario, or a file in TOML".into()),
+                    file: None,
+                };
+                Failure::Placed(format!("{place}: {message}"), parts)
+            }
+            (_, error) => error.into(),
+        })?;
+        Ok(Scenario { made, edits, loaded: Arc::new(loaded) })
     }
 
     /// What it is made of.

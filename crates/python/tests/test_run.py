@@ -160,7 +160,15 @@ def test_packets_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
         (lambda s: narrows.compare([], "lia", 2), "scenarios", "at least one", None),
         (lambda s: narrows.compare([s, s], "lia", 2), None, None, "two scenarios of this name"),
         (lambda s: narrows.detect([(0.0, "a", 1.0)], detector="xcor"), "detector", "xcorr", "'xcorr'"),
-        (lambda s: narrows.papers("sdb"), None, "sbd", None),
+        (lambda s: narrows.papers("sdb"), "names", "sbd", "'sbd'"),
+        (lambda s: narrows.papers("sbd/tabel-2"), "names", "table-2", "'table-2'"),
+        (lambda s: narrows.run("sbd/nsb2"), "scenario", "a shipped scenario", "'sbd/nsb-2'"),
+        (lambda s: narrows.compare(["sbd/nsb2"], "lia", 2), "scenario", "a shipped scenario", "'sbd/nsb-2'"),
+        (lambda s: narrows.compare(s, "lia", -1), "seeds", "from 1 to at most", "found -1"),
+        (lambda s: narrows.compare(s, "lia", (5, 3)), "seeds", "from 1 to at most", "found 5..3"),
+        (lambda s: narrows.compare(s, "lia", range(1, 9, 2)), "seeds", "from 1 to at most", "found range(1, 9, 2)"),
+        (lambda s: narrows.detect([(0.0, "a", 1.0), (0.1, "a")]), "data", "(time in s, flow, delay in ms)", "found (0.1, 'a')"),
+        (lambda s: narrows.detect([(0.0, "a", 1.0), ("soon", "a", 1.0)]), "data", None, "line 3"),
     ],
 )
 def test_errors_say_where_and_what(scenario, call, field, expected, hint) -> None:
@@ -171,6 +179,8 @@ def test_errors_say_where_and_what(scenario, call, field, expected, hint) -> Non
     assert field is None or error.field == field, (error.field, str(error))
     assert expected is None or expected in error.expected, str(error)
     assert hint is None or hint in str(error)
+    # What was found is in the line alone, and no name of a scenario or paper is a file.
+    assert "found" not in (error.expected or "") and error.file is None
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.file, copy.field, copy.expected) == (str(error), error.file, error.field, error.expected)
 
@@ -254,6 +264,11 @@ def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
         narrows.Scenario.load(file)
     assert str(error.value).startswith(f"{file}:4: ")
     assert (error.value.file, error.value.field) == (str(file), "links.bottleneck1.rate")
+    delays = tmp_path / "delays.csv"
+    delays.write_text("flow,t_s,owd_ms\na,soon,1\n")
+    with pytest.raises(narrows.Error, match="line 2") as error:
+        narrows.detect(delays)
+    assert (error.value.file, error.value.field) == (str(delays), None)
     with pytest.raises(narrows.Error) as error:
         narrows.Scenario.from_file(tmp_path / "none.toml")
     assert error.value.file == str(tmp_path / "none.toml")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
 from narrows import _narrows
+from narrows._error import Error
 from narrows._narrows import Comparison, Detection, PaperTable, Run, Scenario, Table
 
 # Python 3.9 has no `|` of types outside annotations.
@@ -196,8 +197,19 @@ def detect(
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(["flow", "t_s", "owd_ms"])
-    writer.writerows((flow, time, delay) for time, flow, delay in data)
+    writer.writerows(_turned(data))
     return _narrows.detect("data", table.getvalue().encode(), detector, chosen, flows, min_packets)
+
+
+def _turned(data: Iterable[tuple[float, str, float]]) -> Iterator[tuple[str, float, float]]:
+    """The rows as the table has them."""
+    for row in data:
+        try:
+            time, flow, delay = row
+        except (TypeError, ValueError):
+            expected = "(time in s, flow, delay in ms)"
+            raise Error(f"data: found {row!r}; expected {expected}", field="data", expected=expected) from None
+        yield flow, time, delay
 
 
 def papers(
