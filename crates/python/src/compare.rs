@@ -267,7 +267,7 @@ impl Comparison {
         at_once(py, || Ok(Table::new(tables::rows(self.made())?)))
     }
 
-    /// The same of each path of the connection under test.
+    /// The same of each path of the connection under test, a row each.
     #[getter]
     fn paths(&self, py: Python<'_>) -> PyResult<Table> {
         at_once(py, || Ok(Table::new(tables::paths(self.made())?)))

@@ -75,7 +75,7 @@ impl Detection {
         Table::new(self.decisions.clone())
     }
 
-    /// The flows, the largest first, with packets, losses, and the least RTT in ms where it can be seen.
+    /// The flows, a row each, the largest first, with packets, losses, and the least RTT in ms where it can be seen.
     #[getter]
     fn flows(&self) -> Table {
         Table::new(self.flows.clone())

@@ -38,7 +38,7 @@ impl PaperTable {
         self.table.about
     }
 
-    /// Its cells as text.
+    /// Its cells as text, a row for each of the published table.
     #[getter]
     fn cells(&self, py: Python<'_>) -> PyResult<Table> {
         at_once(py, || {

@@ -93,6 +93,26 @@ def test_what_is_called_says_what_it_takes_gives_and_refuses(name: str) -> None:
     assert bool(re.match(r"Error\n    \S", section(doc, "Raises"))) == bool(takes)
 
 
+@pytest.mark.parametrize("name", ["run", "compare", "detect", "papers", "sweep"])
+def test_what_computes_says_where_its_formulas_are_from(name: str) -> None:
+    named = re.findall(r"`(\w+)\(\)`|`(\w+)\.(\w+)`", section(inspect.getdoc(PUBLIC[name]) or "", "References"))
+    assert named
+    # All of it is there, and has them.
+    for catalogue, kind, member in named:
+        if catalogue:
+            assert {"source", "about", "title"} & set(getattr(narrows, catalogue)().column_names), catalogue
+        else:
+            assert hasattr(getattr(narrows, kind), member)
+
+
+def test_a_table_says_what_its_rows_are() -> None:
+    tables = [name for name, kind in returned().items() if kind == "Table" and "." in name]
+    catalogues = [name for name, item in CALLED.items() if getattr(item, "__annotations__", {}).get("return") == "Table"]
+    assert len(tables) > 10 and len(catalogues) == 6
+    for name in tables + catalogues:
+        assert re.search(r"\b[Rr]ow\b", inspect.getdoc(PUBLIC[name]) or ""), name
+
+
 # Of what is a number: its unit, or what it counts.
 UNITS = {
     "run.seed": "0 to 2\\^64-1",

@@ -51,7 +51,8 @@ def run(
     signal : str, optional
         Delay signal of the detector: receiver-us, sender-us, sender-ms, rtt or srtt.
     on : str
-        What runs it: ``"sim"``, the simulator.
+        What runs it: ``"sim"``, the simulator; ``"quic"``, QUIC end points in virtual time, and ``"kernel"``, this
+        machine's kernel, for root, where they are built in (the wheel has QUIC).
     law : str or path, optional
         A law of one's own, ``mine.h``, for use in `cc` (``narrows law new mine.h``); needs a C compiler. A process
         has one at most.
@@ -72,6 +73,10 @@ def run(
         What is wrong of the arguments, or why it cannot run.
     KeyboardInterrupt
         Ctrl-C.
+
+    References
+    ----------
+    `laws()`, `detectors()` and `parameters()` have the source of each; `scenarios()` has that of a network's numbers.
     """
     return _narrows.run(scenario, cc, seed, series, signal, on, law, threads, force)
 
@@ -107,7 +112,7 @@ def compare(
     signal : str or list of str, optional
         Delay signals of the detectors, a row each.
     on : str or list of str
-        What runs them.
+        What runs them, as of `run`, a row each.
     law : str or path, optional
         A law of one's own, for use in `cc`.
     jobs : int, optional
@@ -132,7 +137,11 @@ def compare(
     Error
         What is wrong of the arguments, or in a run.
     KeyboardInterrupt
-        Ctrl-C.
+        Ctrl-C; without `out` no run is kept.
+
+    References
+    ----------
+    `laws()` and `detectors()` have the source of each, `metrics()` says what the columns are.
     """
     done = progress if callable(progress) else None
     shown = progress is True
@@ -247,6 +256,10 @@ def papers(
     ------
     Error
         There is none of a name, or a run fails.
+
+    References
+    ----------
+    `PaperTable.about` has a table's place in its paper, ``narrows papers list`` the papers.
     """
     chosen = [names] if isinstance(names, str) else list(names)
     return _narrows.papers(chosen, quick, seeds, jobs or 0, out, resume)
@@ -258,7 +271,7 @@ def laws() -> Table:
     Returns
     -------
     Table
-        A law each, with its source.
+        A row for each law, with its source.
     """
     return _narrows.listed("laws")
 
@@ -269,7 +282,7 @@ def detectors() -> Table:
     Returns
     -------
     Table
-        A detector each, with its source.
+        A row for each detector, with its source.
     """
     return _narrows.listed("detectors")
 
@@ -280,7 +293,7 @@ def controls() -> Table:
     Returns
     -------
     Table
-        A control each.
+        A row for each control.
     """
     return _narrows.listed("controls")
 
@@ -291,7 +304,7 @@ def parameters() -> Table:
     Returns
     -------
     Table
-        A parameter each, with its unit, range and source.
+        A row for each parameter, with its unit, range and source.
     """
     return _narrows.listed("params")
 
@@ -302,7 +315,7 @@ def metrics() -> Table:
     Returns
     -------
     Table
-        A metric each, with its unit.
+        A row for each metric, with its unit.
     """
     return _narrows.listed("metrics")
 
@@ -313,6 +326,6 @@ def scenarios() -> Table:
     Returns
     -------
     Table
-        A scenario each, with its source.
+        A row for each scenario, with its source.
     """
     return _narrows.listed("scenarios")

@@ -46,7 +46,7 @@ class Plan:
     signal : str or list of str, optional
         Delay signals of the detectors, a row each.
     on : str or list of str
-        What runs them; nothing that runs in real time.
+        What runs them, as of `run`; nothing that runs in real time, as the kernel does.
     law : str or path, optional
         A law of one's own; each worker compiles it from this file.
     """
@@ -99,7 +99,11 @@ def sweep(
         What is wrong of the plan, in a run, or with `out`; a worker that has another build; a pool that lost a
         worker and takes no more tasks (its finished tasks are in `out`).
     KeyboardInterrupt
-        Ctrl-C.
+        Ctrl-C; what was finished is in `out`.
+
+    References
+    ----------
+    `laws()` and `detectors()` have the source of each, `metrics()` says what the columns are.
     """
     tasks = _narrows.Sweep(
         plan.scenarios,
