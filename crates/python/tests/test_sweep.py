@@ -14,7 +14,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -90,12 +96,36 @@ def test_a_comparison_that_ctrl_c_stops_loses_no_finished_run(tmp_path: Path) ->
         said = child.communicate(timeout=120)[0].split("\n")
     assert said[-2:] == ["interrupted", ""], said
     assert not (out / "rows.csv").exists()
-    told: list[int] = []
-    resumed = compared(out, resume=True, progress=lambda done, of: told.append(done))
-    # What had finished is there at once.
-    assert told[0] >= done, told
-    same(resumed, compared(tmp_path / "whole", progress=False))
+    # A line for each run, after that of the plan.
+    assert len((out / "unfinished.jsonl").read_text().splitlines()) > done
+    same(compared(out, resume=True, progress=False), compared(tmp_path / "whole", progress=False))
     assert files(out) == files(tmp_path / "whole")
+
+
+def test_a_sweep_that_ctrl_c_stops_loses_no_finished_task(whole: narrows.Comparison, tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    code = f"""if True:
+        import narrows, time
+        from test_sweep import plan
+        def said(done, of):
+            print(done, flush=True)
+            time.sleep(0.2)
+        try:
+            narrows.sweep(plan(), out={str(out)!r}, progress=said)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=HERE) as child:
+        assert child.stdout is not None
+        while (done := int(child.stdout.readline())) < 3:
+            pass
+        child.send_signal(signal.SIGINT)
+        said = child.communicate(timeout=120)[0].split("\n")
+    assert said[-2:] == ["interrupted", ""], said
+    assert len(list(out.glob("part-*.parquet"))) >= done
+    told: list[int] = []
+    same(narrows.sweep(plan(), out=out, resume=True, progress=lambda done, _: told.append(done)), whole)
+    assert all(now > done for now in told), told
 
 
 def test_a_folder_of_results_is_the_commands(tmp_path: Path) -> None:
@@ -135,6 +165,40 @@ class Counting(Executor):
         future: Future = Future()
         future.set_result(fn(*args))
         return future
+
+
+class Losing(Counting):
+    """Loses the worker of each task so often."""
+
+    def __init__(self, often: int, error: BaseException) -> None:
+        super().__init__()
+        self.often, self.error = often, error
+        self.tries: dict[str, int] = {}
+
+    def submit(self, fn, /, task, *args):  # type: ignore[no-untyped-def]
+        self.tries[task] = self.tries.get(task, 0) + 1
+        if self.tries[task] > self.often:
+            return super().submit(fn, task, *args)
+        future: Future = Future()
+        future.set_exception(self.error)
+        return future
+
+
+@pytest.mark.parametrize("error", [CancelledError(), ConnectionResetError()])
+def test_a_lost_workers_tasks_are_done_again(whole: narrows.Comparison, error: BaseException) -> None:
+    once = Losing(1, error)
+    same(narrows.sweep(plan(), once), whole)
+    assert set(once.tries.values()) == {2} and once.count == 8
+    # Not for ever, as the task may be what kills them.
+    always = Losing(10**9, error)
+    with pytest.raises(type(error)):
+        narrows.sweep(plan(), always)
+    assert max(always.tries.values()) == _sweep.TRIES + 1
+    # One that is wrong is wrong anywhere.
+    wrong = Losing(10**9, ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        narrows.sweep(plan(), wrong)
+    assert max(wrong.tries.values()) == 1
 
 
 def test_what_is_done_is_not_done_again(whole: narrows.Comparison, tmp_path: Path) -> None:
