@@ -81,15 +81,27 @@ def memory(runs: int) -> None:
 
 # Says when Ctrl-C reached it.
 LONG = """
-import time, narrows
+import sys, time, narrows
 long = narrows.Scenario.load("sbd/nsb-2").set("duration", "100000 s")
+calls = {
+    "run": lambda: narrows.run(long, cc="lia", force=True),
+    "compare": lambda: narrows.compare(long, "lia", 4, force=True, progress=False),
+    "sweep": lambda: narrows.sweep(narrows.Plan(long, "lia", 4)),
+    "points": lambda: narrows.compare(long, "lia", 1, sweep={"links.bottleneck1.rate": rates}, progress=False),
+}
+rates = [f"{1000 + rate} kbit/s" for rate in range(10**5)]
 while True:
     print("ready", flush=True)
     try:
-        narrows.run(long, cc="lia", force=True)
+        calls[sys.argv[1]]()
     except KeyboardInterrupt:
         print(time.monotonic(), flush=True)
 """
+
+
+def long(call: str) -> subprocess.Popen[str]:
+    """A process that does this for longer than anyone waits."""
+    return subprocess.Popen([sys.executable, "-c", LONG, call], stdout=subprocess.PIPE, text=True)
 
 
 def after_ctrl_c(child: subprocess.Popen[str], wait: float) -> float:
@@ -107,7 +119,7 @@ def after_ctrl_c(child: subprocess.Popen[str], wait: float) -> float:
 
 def ctrl_c() -> None:
     """How long a run goes on after Ctrl-C, in another process."""
-    with subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True) as child:
+    with long("run") as child:
         took = [1e3 * after_ctrl_c(child, 0.3 + 0.0013 * each) for each in range(50)]
         child.kill()
     print(f"Ctrl-C stops a run after {min(took):.0f} to {max(took):.0f} ms, median {statistics.median(took):.0f}")

@@ -45,12 +45,79 @@ pub struct Asked<'a> {
     pub on: &'a [String],
 }
 
+/// What is asked for, by what the names mean. Its scenarios, once per point of its sweep, are made one at a time: of
+/// a long sweep they are more than fit into memory.
+pub struct Choice {
+    /// What runs them.
+    pub hosts: Vec<&'static dyn Host>,
+    ids: Vec<HostId>,
+    /// Congestion controls of the connection under test.
+    pub controls: Vec<Algorithm>,
+    /// Delay signals.
+    pub signals: Vec<Signal>,
+    scenarios: Vec<(Made, Edits)>,
+    sweeps: Vec<Sweep>,
+    /// Points of the sweep; one without.
+    points: usize,
+}
+
+impl Choice {
+    /// Reads the names.
+    ///
+    /// # Errors
+    /// What is wrong of them, but for what is wrong of a scenario.
+    pub fn of(asked: &Asked) -> Result<Choice, Error> {
+        let hosts = hosts(asked.on)?;
+        let controls = controls(asked.cc)?;
+        let signals = signals(asked.signals, &controls)?;
+        let points = points(asked.scenarios, asked.sweeps)?;
+        let ids = hosts.iter().map(|host| host.id()).collect();
+        let (scenarios, sweeps) = (asked.scenarios.to_vec(), asked.sweeps.to_vec());
+        Ok(Choice { hosts, ids, controls, signals, scenarios, sweeps, points })
+    }
+
+    /// How many cases there are.
+    pub fn count(&self) -> usize {
+        self.scenarios.len() * self.points
+    }
+
+    /// A case by its index: all points of the first scenario, then those of the next; the last axis is the fastest.
+    ///
+    /// # Errors
+    /// What is wrong of the scenario at this point.
+    pub fn case(&self, index: usize) -> Result<Case, Error> {
+        let (made, edits) = &self.scenarios[index / self.points];
+        let mut left = index % self.points;
+        let mut set = Vec::new();
+        for Sweep { field, values } in self.sweeps.iter().rev() {
+            set.push(Point::new(field, &values[left % values.len()]));
+            left /= values.len();
+        }
+        set.reverse();
+        let mut edits = edits.clone();
+        edits.set.extend(set.iter().map(|point| (point.field.clone(), point.value.clone())));
+        let scenario = made.load(&edits).map_err(|error| of_sweep(error, &set))?;
+        let checked = scenario.check_law_settings(&self.controls);
+        checked.map_err(|error| of_sweep(error, &set))?;
+        Ok(Case { scenario, set })
+    }
+
+    /// What to run of some cases with these seeds, so many runs at a time, and whose series to keep.
+    pub fn plan<'a>(
+        &'a self,
+        cases: &'a [Case],
+        seeds: Seeds,
+        jobs: usize,
+        series: SeriesOf,
+    ) -> Plan<'a> {
+        let Choice { ids: hosts, controls, signals, .. } = self;
+        Plan { cases, controls, signals, hosts, seeds, jobs, series }
+    }
+}
+
 /// What a comparison is of.
 pub struct Inputs {
-    hosts: Vec<&'static dyn Host>,
-    ids: Vec<HostId>,
-    controls: Vec<Algorithm>,
-    signals: Vec<Signal>,
+    choice: Choice,
     cases: Vec<Case>,
 }
 
@@ -78,22 +145,14 @@ impl Inputs {
     /// # Errors
     /// What is wrong of them; it was stopped.
     pub fn new(asked: &Asked, stop: &AtomicBool) -> Result<Inputs, Error> {
-        let hosts = hosts(asked.on)?;
-        let controls = controls(asked.cc)?;
-        let signals = signals(asked.signals, &controls)?;
-        let cases = cases(asked, stop)?;
-        for case in &cases {
-            let checked = case.scenario.check_law_settings(&controls);
-            checked.map_err(|error| of_sweep(error, &case.set))?;
-        }
-        let ids = hosts.iter().map(|host| host.id()).collect();
-        Ok(Inputs { hosts, ids, controls, signals, cases })
+        let choice = Choice::of(asked)?;
+        let cases = cases(&choice, stop)?;
+        Ok(Inputs { choice, cases })
     }
 
     /// What to run with these seeds, so many runs at a time, and whose series to keep.
     pub fn plan(&self, seeds: Seeds, jobs: usize, series: SeriesOf) -> Plan<'_> {
-        let Inputs { ids: hosts, controls, signals, cases, .. } = self;
-        Plan { cases, controls, signals, hosts, seeds, jobs, series }
+        self.choice.plan(&self.cases, seeds, jobs, series)
     }
 
     /// Where the results of the plan come from, made by `command`.
@@ -101,7 +160,7 @@ impl Inputs {
     /// # Errors
     /// This program cannot be read.
     pub fn provenance(&self, plan: &Plan, command: &[String]) -> Result<Provenance, Error> {
-        let real_time = self.hosts.iter().any(|host| host.real_time());
+        let real_time = self.choice.hosts.iter().any(|host| host.real_time());
         let provenance = Provenance::new("compare", plan.identity(), real_time, COMMIT, command);
         Ok(provenance.of_comparison(Comparison::of(plan)?))
     }
@@ -170,7 +229,7 @@ pub fn make(
     stop: &dyn Fn() -> Result<Arc<AtomicBool>, Error>,
     done: &(dyn Fn(&Finished) + Sync),
 ) -> Result<Compared, Error> {
-    let Inputs { hosts, cases, .. } = inputs;
+    let Inputs { choice: Choice { hosts, .. }, cases } = inputs;
     let rows_each: usize = plan.controls.iter().map(|&of| plan.signals_of(of).count()).sum();
     let times = rows_each as u64 * plan.seeds.count();
     let runs = cases.len() as u64 * hosts.len() as u64 * times;
@@ -282,9 +341,23 @@ impl Results {
     /// # Errors
     /// As of [`Results::of`].
     pub fn of_rows(cases: &[Case], rows: Vec<Row>) -> Result<Results, Error> {
+        let (json, csv) = (Results::json_of(&rows), Results::csv_of(&rows)?);
+        Ok(Results { report: report(cases, &rows), json, csv, rows })
+    }
+
+    /// `rows.json` of some rows.
+    pub fn json_of(rows: &[Row]) -> String {
+        json(&Rows { rows })
+    }
+
+    /// `rows.csv` of some rows.
+    ///
+    /// # Errors
+    /// As of [`Results::of`].
+    pub fn csv_of(rows: &[Row]) -> Result<Vec<u8>, Error> {
         let mut csv = Vec::new();
-        write_csv(&rows, &mut csv).map_err(narrows_lab::Error::io("rows.csv".as_ref(), "write"))?;
-        Ok(Results { report: report(cases, &rows), json: json(&Rows { rows: &rows }), csv, rows })
+        write_csv(rows, &mut csv).map_err(narrows_lab::Error::io("rows.csv".as_ref(), "write"))?;
+        Ok(csv)
     }
 
     /// Writes all forms.
@@ -329,14 +402,24 @@ pub(crate) fn finished_in(
     seeds: Seeds,
 ) -> Result<Vec<Finished>, Error> {
     let mut all = Vec::new();
+    let written = Provenance::read(folder);
+    let had = |name: &str| written.as_ref().is_some_and(|written| written.has(name));
     for task in plan.tasks() {
-        let path = |extension| folder.join(format!("{}.{extension}", stem(plan, &task)));
+        let stem = stem(plan, &task);
+        let path = |extension| folder.join(format!("{stem}.{extension}"));
         let lacks_series = plan.series.keeps(task.seed, plan.seeds) && !path("csv").exists();
-        if !seeds.all().contains(&task.seed) || lacks_series || !path("json").exists() {
+        let lacks_decisions =
+            had(&format!("{stem}.decisions.csv")) && !path("decisions.csv").exists();
+        let lacks = lacks_series || lacks_decisions || !path("json").exists();
+        if !seeds.all().contains(&task.seed) || lacks {
             continue;
         }
         let path = path("json");
         let text = std::fs::read(&path).map_err(narrows_lab::Error::io(&path, "read"))?;
+        let name = format!("{stem}.json");
+        if let Some(written) = written.as_ref().filter(|_| had(&name)) {
+            written.check_file(folder, &name, &text)?;
+        }
         let wrong = |message: String| Error::input(path.display().to_string(), message);
         let summary: Summary =
             serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
@@ -426,36 +509,29 @@ fn run_shown(
 }
 
 /// The scenarios, in a sweep once per point.
-fn cases(asked: &Asked, stop: &AtomicBool) -> Result<Vec<Case>, Error> {
-    let points = points(asked.scenarios.len(), asked.sweeps)?;
+fn cases(choice: &Choice, stop: &AtomicBool) -> Result<Vec<Case>, Error> {
     let mut cases: Vec<Case> = Vec::new();
     let mut seen = HashSet::new();
-    for (made, edits) in asked.scenarios {
-        let both = |axis: &&Sweep| edits.set.iter().any(|(field, _)| *field == axis.field);
-        if let Some(axis) = asked.sweeps.iter().find(both) {
-            let message = "is swept, too; expected one of --set and --sweep for a field";
-            return Err(Error::input(format!("--set {}", axis.field), message));
+    for index in 0..choice.count() {
+        if stop.load(Ordering::Relaxed) {
+            return Err(narrows_lab::Error::Interrupted.into());
         }
-        for set in &points {
-            if stop.load(Ordering::Relaxed) {
-                return Err(narrows_lab::Error::Interrupted.into());
-            }
-            let mut edits = edits.clone();
-            edits.set.extend(set.iter().map(|point| (point.field.clone(), point.value.clone())));
-            let scenario = made.load(&edits).map_err(|error| of_sweep(error, set))?;
-            let values: Vec<&str> = set.iter().map(|point| point.value.as_str()).collect();
-            if !seen.insert((scenario.name.clone(), values)) {
-                let message = "two scenarios of this name; their results would be merged";
-                return Err(Error::input(&scenario.name, message));
-            }
-            cases.push(Case { scenario, set: set.clone() });
+        let case = choice.case(index)?;
+        if !seen.insert((case.scenario.name.clone(), index % choice.points)) {
+            return Err(twice(&case.scenario.name));
         }
+        cases.push(case);
     }
     Ok(cases)
 }
 
-/// All points of the sweep of some scenarios, the last axis the fastest; without axes one point.
-fn points(scenarios: usize, axes: &[Sweep]) -> Result<Vec<Vec<Point>>, Error> {
+/// Two scenarios have one name.
+pub fn twice(name: &str) -> Error {
+    Error::input(name, "two scenarios of this name; their results would be merged")
+}
+
+/// How many points the sweep of some scenarios has; one without axes.
+fn points(scenarios: &[(Made, Edits)], axes: &[Sweep]) -> Result<usize, Error> {
     for (index, axis) in axes.iter().enumerate() {
         if axes[..index].iter().any(|other| other.field == axis.field) {
             let message = "is swept twice; one --sweep has all values of a field";
@@ -463,25 +539,18 @@ fn points(scenarios: usize, axes: &[Sweep]) -> Result<Vec<Vec<Point>>, Error> {
         }
     }
     let sizes = axes.iter().map(|axis| axis.values.len() as u64);
-    let count = sizes.fold(scenarios as u64, u64::saturating_mul);
+    let count = sizes.fold(scenarios.len() as u64, u64::saturating_mul);
     if count > MAX_RUNS {
         let message = format!("{count} points are too many; expected at most {MAX_RUNS}");
         return Err(Error::input("--sweep", message));
     }
-    let mut points = vec![Vec::new()];
-    for Sweep { field, values } in axes {
-        let with = |point: &Vec<Point>| {
-            let point = point.clone();
-            let with = move |value: &String| {
-                let mut point = point.clone();
-                point.push(Point::new(field, value));
-                point
-            };
-            values.iter().map(with).collect::<Vec<_>>()
-        };
-        points = points.iter().flat_map(with).collect();
+    let set =
+        |field: &String| scenarios.iter().flat_map(|(_, of)| &of.set).any(|(of, _)| of == field);
+    if let Some(axis) = axes.iter().find(|axis| set(&axis.field)) {
+        let message = "is swept, too; expected one of --set and --sweep for a field";
+        return Err(Error::input(format!("--set {}", axis.field), message));
     }
-    Ok(points)
+    Ok(axes.iter().map(|axis| axis.values.len()).product())
 }
 
 /// What is wrong with a value of a sweep, which is set as `--set` sets it.

@@ -2,7 +2,6 @@
 //! comparison over all of them writes them.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 
 use clap::Parser;
@@ -91,7 +90,7 @@ pub fn merge(args: &MergeArgs) -> Result<(), Error> {
     let mut all = Vec::new();
     for task in plan.tasks() {
         let stem = stem(&plan, &task);
-        let Some((run, Part { folder, .. })) = finished.remove(&task) else {
+        let Some((run, Part { folder, provenance, .. })) = finished.remove(&task) else {
             let message = format!("no folder has {stem}.json with its series");
             return Err(Error::input("merge", message));
         };
@@ -99,8 +98,9 @@ pub fn merge(args: &MergeArgs) -> Result<(), Error> {
         for name in [".json", ".decisions.csv", ".csv"].map(|end| format!("{stem}{end}")) {
             let from = folder.join(&name);
             if from.exists() && (series || !name.ends_with(&format!("-{}.csv", task.seed))) {
-                let mut file = File::open(&from).map_err(narrows_lab::Error::io(&from, "read"))?;
-                output.write(&name, |to| std::io::copy(&mut file, to).map(|_| ()))?;
+                let bytes = std::fs::read(&from).map_err(narrows_lab::Error::io(&from, "read"))?;
+                provenance.check_file(folder, &name, &bytes)?;
+                output.write(&name, |to| to.write_all(&bytes))?;
             }
         }
         all.push(run);

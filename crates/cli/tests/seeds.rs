@@ -206,6 +206,60 @@ fn shards_in_any_order_one_of_them_twice_are_the_whole() {
 }
 
 #[test]
+fn a_shard_with_a_damaged_file_is_refused() {
+    let home = home();
+    let home = home.path();
+    done(compare(home, "2", "whole", &[]));
+    for shard in ["1", "2"] {
+        done(compare(home, "2", shard, &["--shard", &format!("{shard}/2")]));
+    }
+    let merge = || run(home, &["merge", "1", "2", "--out", "all"]);
+    let number = |text: &str| {
+        let (before, after) = text.split_once("\"goodput_mbps\": ").unwrap();
+        format!("{before}\"goodput_mbps\": 1{after}")
+    };
+    let half = |text: &str| {
+        let lines: Vec<&str> = text.lines().collect();
+        lines[..lines.len() / 2].join("\n") + "\n"
+    };
+    let damages: [(&str, &dyn Fn(&str) -> String); 3] = [
+        ("1/runs/mine/reno/seed-1.csv", &half),
+        ("2/runs/mine/olia+ssc/seed-2.decisions.csv", &half),
+        ("2/runs/mine/reno/seed-2.json", &number),
+    ];
+    for (name, damage) in damages {
+        let path = home.join(name);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, damage(&text)).unwrap();
+        let line = refused(merge());
+        assert!(line.starts_with(&format!("{name}: is damaged, as its SHA-256 ")), "{line}");
+        assert!(!home.join("all").exists(), "half of it was written");
+        // A summary is read by what goes on with it, too.
+        let (shard, json) = (&name[..1], name.ends_with(".json"));
+        let resume = ["--shard", &format!("{shard}/2"), "--resume"];
+        if json {
+            assert_eq!(refused(compare(home, "2", shard, &resume)), line);
+        }
+        fs::remove_file(&path).unwrap();
+        let line = refused(merge());
+        assert!(line.starts_with("merge: no folder has runs/mine/"), "{line}");
+        done(compare(home, "2", shard, &resume));
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+    // As of a version that wrote down no hashes.
+    let path = home.join("2/provenance.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut provenance: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert!(provenance.as_object_mut().unwrap().remove("files").is_some());
+    fs::write(&path, provenance.to_string()).unwrap();
+    let line = refused(merge());
+    assert!(line.contains("has no SHA-256 of it; expected the results of this version"), "{line}");
+    fs::write(&path, text).unwrap();
+    done(merge());
+    same(&home.join("whole"), &home.join("all"));
+}
+
+#[test]
 fn what_does_not_belong_together_is_not_merged() {
     let home = home();
     let home = home.path();

@@ -6,11 +6,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use narrows_foreign::without_path;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 use crate::Error;
 use crate::lock::Lock;
 use crate::provenance::{self, Provenance};
+use crate::setup::hex;
 
 /// Files on their way into a folder. Dropped before [`Output::commit`], it leaves nothing.
 #[derive(Debug)]
@@ -24,8 +26,8 @@ pub struct Output {
     created: Vec<String>,
     /// Files to be removed.
     stale: Vec<PathBuf>,
-    /// The text of `provenance.json`.
-    provenance: Option<Vec<u8>>,
+    /// What `provenance.json` will say.
+    provenance: Option<Provenance>,
     /// Of results: no other process writes them at the same time.
     lock: Option<Lock>,
 }
@@ -69,9 +71,10 @@ impl Output {
     pub fn onto(target: &Path, provenance: &Provenance) -> Result<Output, Error> {
         let mut output = Output::new(target)?;
         output.lock = Some(Lock::of(target)?);
-        let mut text = serde_json::to_vec_pretty(provenance).unwrap_or_default();
-        text.push(b'\n');
-        output.provenance = Some(text);
+        let mut provenance = provenance.clone();
+        // Of what stays there.
+        provenance.files = Provenance::read(target).map(|there| there.files).unwrap_or_default();
+        output.provenance = Some(provenance);
         Ok(output)
     }
 
@@ -90,16 +93,22 @@ impl Output {
         write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
     ) -> Result<(), Error> {
         let path = self.staging()?.join(name);
-        let name = self.target.join(name);
         let attempt = || {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder)?;
             }
-            let mut file = std::io::BufWriter::new(fs::File::create(&path)?);
+            let file = Summed { file: fs::File::create(&path)?, hash: Sha256::new() };
+            let mut file = std::io::BufWriter::new(file);
             write(&mut file)?;
-            file.flush()
+            let file = file.into_inner().map_err(|error| error.into_error())?;
+            Ok(hex(&file.hash.finalize()))
         };
-        attempt().map_err(Error::io(&name, "write"))
+        let sum = attempt().map_err(Error::io(&self.target.join(name), "write"))?;
+        let comparison = self.provenance.as_mut().filter(|of| of.comparison().is_some());
+        if let Some(provenance) = comparison {
+            provenance.files.insert(name.into(), sum);
+        }
+        Ok(())
     }
 
     /// Opens a new file, `name` in the folder, to be written during a run.
@@ -128,6 +137,7 @@ impl Output {
 
     /// Removes a file of earlier results, `name` relative to the folder, with the commit.
     pub fn remove(&mut self, name: &str) {
+        self.provenance.iter_mut().for_each(|of| drop(of.files.remove(name)));
         self.stale.push(self.target.join(name));
     }
 
@@ -138,7 +148,9 @@ impl Output {
     pub fn commit(mut self) -> Result<(), Error> {
         self.move_into_place()?;
         // What says that the rest is there comes last.
-        if let Some(text) = self.provenance.take() {
+        if let Some(provenance) = self.provenance.take() {
+            let mut text = serde_json::to_vec_pretty(&provenance).unwrap_or_default();
+            text.push(b'\n');
             self.write(provenance::NAME, |to| to.write_all(&text))?;
             self.move_into_place()?;
         }
@@ -168,6 +180,24 @@ impl Drop for Output {
         for folder in self.made.iter().rev() {
             let _ = fs::remove_dir(folder);
         }
+    }
+}
+
+/// A file, and the hash of what was written to it.
+struct Summed {
+    file: fs::File,
+    hash: Sha256,
+}
+
+impl Write for Summed {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.file.flush()
     }
 }
 

@@ -2,13 +2,16 @@
 //! results of two kinds are never mixed in one, and how to make them again. It differs from one
 //! time to the next, so exclude this file to compare folders byte by byte.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::comparison::Comparison;
 use crate::plan::Seeds;
+use crate::setup::hex;
 use crate::{Error, Journal};
 
 /// Name of the file.
@@ -39,6 +42,9 @@ pub struct Provenance {
     /// What was compared, of a comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     comparison: Option<Comparison>,
+    /// SHA-256 of the files beside it, by name, of a comparison.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) files: BTreeMap<String, String>,
 }
 
 impl Provenance {
@@ -62,6 +68,7 @@ impl Provenance {
             kernel: kernel.then(release).flatten().map(|release| release.trim().to_owned()),
             started: humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string(),
             comparison: None,
+            files: BTreeMap::new(),
         }
     }
 
@@ -117,6 +124,28 @@ impl Provenance {
     pub fn read(folder: &Path) -> Option<Provenance> {
         let there: Provenance = serde_json::from_slice(&fs::read(folder.join(NAME)).ok()?).ok()?;
         (there.format == FORMAT).then_some(there)
+    }
+
+    /// Was there a file of this name among the results?
+    pub fn has(&self, name: &str) -> bool {
+        self.files.contains_key(name)
+    }
+
+    /// Checks that a file of the results in `folder` has the bytes that were written.
+    ///
+    /// # Errors
+    /// It has others; it is not said which.
+    pub fn check_file(&self, folder: &Path, name: &str, bytes: &[u8]) -> Result<(), Error> {
+        let wrong = |what: &str| Err(Error::input(folder.join(name).display().to_string(), what));
+        match self.files.get(name) {
+            Some(sum) if *sum == hex(&Sha256::digest(bytes)) => Ok(()),
+            Some(_) => wrong(
+                "is damaged, as its SHA-256 is not that in provenance.json; remove it, and the same compare --resume makes it again",
+            ),
+            None => wrong(
+                "may be damaged, as provenance.json has no SHA-256 of it; expected the results of this version",
+            ),
+        }
     }
 
     /// The seeds of this comparison whose results `folder` already has, if it has any.

@@ -142,8 +142,16 @@ pub fn select(names: &[String]) -> Result<Vec<(&'static Paper, &'static Table)>,
             .filter(|(of, one)| (paper == "all" || of.name == paper) && one.name.starts_with(table))
             .collect();
         if found.is_empty() {
-            let message =
-                format!("no table of {paper} begins with '{table}'; see `narrows papers list`");
+            let known = || all().filter(|(of, _)| paper == "all" || of.name == paper);
+            let known: Vec<_> = known().map(|(_, one)| one.name).collect();
+            let hint = hint(table, &known);
+            let expected = match paper {
+                "all" => "see".into(),
+                _ => format!("expected one of {}; see", known.join(", ")),
+            };
+            let message = format!(
+                "no table of {paper} begins with '{table}'{hint}; {expected} `narrows papers list`"
+            );
             return Err(Error::input(name, message));
         }
         Ok(found)
@@ -182,7 +190,12 @@ mod tests {
             "{error}"
         );
         let error = named(&["laws/figure"]).unwrap_err().to_string();
-        assert!(error.contains("no table of laws begins with 'figure'"), "{error}");
+        assert!(
+            error.contains("no table of laws begins with 'figure'; expected one of ratios; see"),
+            "{error}"
+        );
+        let error = named(&["sbd/tabel-2"]).unwrap_err().to_string();
+        assert!(error.contains("(did you mean 'table-2'?); expected one of "), "{error}");
     }
 
     #[test]

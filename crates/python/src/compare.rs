@@ -1,12 +1,16 @@
 //! `narrows.compare` and `narrows.Comparison`.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use narrows_cli::compare::{Asked, Compared, Inputs, Results, Wanted, make};
+use narrows_cli::compare::{Asked, Choice, Compared, Inputs, Results, Wanted, make, twice};
 use narrows_lab::tables::{self, RunOf};
-use narrows_lab::{Case, Finished, Plan, Provenance, Seeds, SeriesOf, Sweep, page};
+use narrows_lab::{
+    Case, Edits, Finished, Made, Plan, Provenance, Row, Seeds, SeriesOf, Sweep, page, report,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -15,7 +19,7 @@ use crate::law;
 use crate::run::{inline, preformatted};
 use crate::scenario::Scenario;
 use crate::table::{Table, loads};
-use crate::value::{JOBS, names, setting, whole};
+use crate::value::{JOBS, items, names, setting, whole};
 use crate::wait::{at_once, wait};
 
 /// What the arguments of a comparison name.
@@ -44,19 +48,22 @@ impl Named {
     ) -> Result<Named, Failure> {
         law::load(law.as_deref())?;
         let one = Scenario::named(scenarios);
-        let several = !scenarios.is_instance_of::<PyString>() && one.is_err();
-        let scenarios = match (several, scenarios.try_iter()) {
-            (true, Ok(all)) => {
-                let named = |item: PyResult<Bound<'_, PyAny>>| {
-                    let item = item.map_err(|error| Failure::of("scenarios", error))?;
-                    Scenario::named(&item)
-                };
-                all.map(named).collect::<Result<Vec<_>, _>>()?
-            }
-            _ => vec![one?],
+        let several = match one {
+            Err(Failure::Raised(_)) | Ok(_) => None,
+            Err(_) if scenarios.is_instance_of::<PyString>() => None,
+            Err(_) => items(scenarios)?,
+        };
+        let scenarios = match several {
+            Some(all) => all.map(|item| Scenario::named(&item?)).collect::<Result<Vec<_>, _>>()?,
+            None => vec![one?],
         };
         if scenarios.is_empty() {
             return Err(Failure::of("scenarios", "expected at least one"));
+        }
+        let mut seen = HashSet::new();
+        let mut called = scenarios.iter().map(|scenario| &scenario.loaded.name);
+        if let Some(name) = called.find(|name| !seen.insert(*name)) {
+            return Err(Failure::named("scenarios", twice(name)));
         }
         let cc = names(cc, "cc")?;
         if cc.is_empty() {
@@ -79,9 +86,36 @@ impl Named {
     /// # Errors
     /// What is wrong of the scenarios and names; `stop` was set.
     pub fn inputs(&self, stop: &AtomicBool) -> Result<Inputs, Failure> {
-        let scenarios: Vec<_> = self.scenarios.iter().map(Scenario::source).collect();
+        let scenarios = self.sources();
+        Ok(Inputs::new(&self.asked(&scenarios), stop)?)
+    }
+
+    /// The same, whose scenarios are made one at a time.
+    ///
+    /// # Errors
+    /// What is wrong of the names.
+    pub fn choice(&self) -> Result<Choice, Failure> {
+        let scenarios = self.sources();
+        Ok(Choice::of(&self.asked(&scenarios))?)
+    }
+
+    fn sources(&self) -> Vec<(Made, Edits)> {
+        self.scenarios.iter().map(Scenario::source).collect()
+    }
+
+    fn asked<'a>(&'a self, scenarios: &'a [(Made, Edits)]) -> Asked<'a> {
         let Named { cc, signals, on, sweeps, .. } = self;
-        Ok(Inputs::new(&Asked { scenarios: &scenarios, sweeps, cc, signals, on }, stop)?)
+        Asked { scenarios, sweeps, cc, signals, on }
+    }
+
+    /// How many scenarios there are.
+    pub fn count(&self) -> usize {
+        self.scenarios.len()
+    }
+
+    /// Fields with several values.
+    pub fn sweeps(&self) -> &[Sweep] {
+        &self.sweeps
     }
 
     /// The command of the same, or one word that is none, where no command can say it.
@@ -122,13 +156,11 @@ fn axis(field: &str, values: &Bound<'_, PyAny>) -> Result<Sweep, Failure> {
         return format!("{field}={text}").parse().map_err(|message| Failure::of("sweep", message));
     }
     let wrong = || Failure::of("sweep", format!("{field}: expected a list of values, or A..B:N"));
-    let items = values.try_iter().map_err(|_| wrong())?;
-    let values = items
-        .map(|item| setting(&item.map_err(|_| wrong())?, field, None))
-        .collect::<Result<Vec<_>, _>>()?;
-    let twice = |(at, value): (usize, &String)| values[..at].contains(value);
-    match values.iter().enumerate().find(|&(at, value)| twice((at, value))) {
-        Some((_, value)) => Err(Failure::of("sweep", format!("{field}: found {value} twice"))),
+    let items = items(values)?.ok_or_else(wrong)?;
+    let values = items.map(|item| setting(&item?, field, None)).collect::<Result<Vec<_>, _>>()?;
+    let mut seen = HashSet::new();
+    match values.iter().find(|value| !seen.insert(*value)) {
+        Some(value) => Err(Failure::of("sweep", format!("{field}: found {value} twice"))),
         None if values.is_empty() => Err(wrong()),
         None => Ok(Sweep { field: field.into(), values }),
     }
@@ -138,10 +170,10 @@ fn axis(field: &str, values: &Bound<'_, PyAny>) -> Result<Sweep, Failure> {
 fn seeds_of(value: &Bound<'_, PyAny>) -> Result<Seeds, Failure> {
     let part = |name: &str| value.getattr(name).ok()?.extract::<i64>().ok();
     let text = match (part("start"), part("stop"), part("step")) {
-        (Some(start), Some(stop), Some(1)) => format!("{start}..{}", stop - 1),
+        (Some(start), Some(stop), Some(1)) => format!("{start}..{}", stop.saturating_sub(1)),
         _ => match value.extract::<(i64, i64)>() {
             Ok((first, last)) => format!("{first}..{last}"),
-            Err(_) => value.str().map_or(String::new(), |text| text.to_string()),
+            Err(_) => value.str()?.to_string(),
         },
     };
     text.parse().map_err(|message: String| {
@@ -153,7 +185,7 @@ fn seeds_of(value: &Bound<'_, PyAny>) -> Result<Seeds, Failure> {
 ///
 /// # Errors
 /// None in practice.
-pub fn runs(plan: &Plan, finished: &[Finished]) -> Result<arrow_array::RecordBatch, Failure> {
+fn runs(plan: &Plan, finished: &[Finished]) -> Result<arrow_array::RecordBatch, Failure> {
     let of = |run: &'_ Finished| run.signal.map(|signal| plan.signals[signal].name());
     let each: Vec<RunOf> = finished
         .iter()
@@ -164,24 +196,65 @@ pub fn runs(plan: &Plan, finished: &[Finished]) -> Result<arrow_array::RecordBat
 
 /// A comparison and its results; made by :func:`narrows.compare` and :func:`narrows.sweep`.
 #[pyclass(frozen, module = "narrows")]
-pub struct Comparison {
-    results: Results,
-    runs: Vec<arrow_array::RecordBatch>,
-    /// What its page is made of; a sweep, which may be of a hundred thousand runs, keeps none.
-    whole: Option<Box<Whole>>,
+pub struct Comparison(Of);
+
+enum Of {
+    Compared(Box<Whole>),
+    /// Of a sweep, which may be of a hundred thousand rows: its forms are made when they are asked for.
+    Swept(Arc<Swept>),
 }
 
+/// All of a comparison, also what its page is made of.
 struct Whole {
+    results: Results,
+    runs: arrow_array::RecordBatch,
     inputs: Inputs,
     seeds: Seeds,
     provenance: Provenance,
     finished: Vec<Finished>,
 }
 
+/// The rows of a sweep, and the runs that they are of.
+pub struct Swept {
+    rows: Vec<Row>,
+    /// A case of each scenario.
+    cases: Vec<Case>,
+    runs: Vec<arrow_array::RecordBatch>,
+}
+
+impl Swept {
+    /// In order; `cases` has the first of each scenario, by name, with its index.
+    pub fn new(
+        rows: BTreeMap<usize, Row>,
+        cases: BTreeMap<String, (usize, Arc<Case>)>,
+        runs: &BTreeMap<usize, arrow_array::RecordBatch>,
+    ) -> Swept {
+        let at = |row: &Row| cases.keys().position(|name| *name == row.scenario);
+        let row = |row: Row| Row { case: at(&row).unwrap_or_default(), ..row };
+        let rows = rows.into_values().map(row).collect();
+        let cases = cases.into_values().map(|(_, case)| Arc::unwrap_or_clone(case)).collect();
+        Swept { rows, cases, runs: runs.values().cloned().collect() }
+    }
+}
+
 impl Comparison {
-    /// Of rows, and the runs that they are of.
-    pub fn new(results: Results, runs: Vec<arrow_array::RecordBatch>) -> Comparison {
-        Comparison { results, runs, whole: None }
+    /// That of a sweep.
+    pub fn of(swept: Arc<Swept>) -> Comparison {
+        Comparison(Of::Swept(swept))
+    }
+
+    fn made(&self) -> &[Row] {
+        match &self.0 {
+            Of::Compared(whole) => &whole.results.rows,
+            Of::Swept(swept) => &swept.rows,
+        }
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        match &self.0 {
+            Of::Compared(whole) => Cow::from(&whole.results.report),
+            Of::Swept(swept) => Cow::from(report(&swept.cases, &swept.rows)),
+        }
     }
 }
 
@@ -191,19 +264,22 @@ impl Comparison {
     /// over the seeds, half its 95 % interval (Student's t), median and quartiles.
     #[getter]
     fn rows(&self, py: Python<'_>) -> PyResult<Table> {
-        at_once(py, || Ok(Table::new(tables::rows(&self.results.rows)?)))
+        at_once(py, || Ok(Table::new(tables::rows(self.made())?)))
     }
 
-    /// The same of each path of the connection under test.
+    /// The same of each path of the connection under test, a row each.
     #[getter]
     fn paths(&self, py: Python<'_>) -> PyResult<Table> {
-        at_once(py, || Ok(Table::new(tables::paths(&self.results.rows)?)))
+        at_once(py, || Ok(Table::new(tables::paths(self.made())?)))
     }
 
     /// A row for each run: what was run, and the metrics of the connection under test.
     #[getter]
     fn runs(&self) -> Table {
-        Table::of(self.runs.clone())
+        match &self.0 {
+            Of::Compared(whole) => Table::new(whole.runs.clone()),
+            Of::Swept(swept) => Table::of(swept.runs.clone()),
+        }
     }
 
     /// The rows as ``rows.json`` of the command has them.
@@ -213,7 +289,10 @@ impl Comparison {
     /// dict
     ///     ``rows``, a list of dicts; the names in them carry the units.
     fn to_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        loads(py, &self.results.json)
+        match &self.0 {
+            Of::Compared(whole) => loads(py, &whole.results.json),
+            Of::Swept(swept) => loads(py, &Results::json_of(&swept.rows)),
+        }
     }
 
     /// The rows as ``rows.csv`` of the command, byte for byte.
@@ -222,8 +301,13 @@ impl Comparison {
     /// -------
     /// str
     ///     A line for each row, after one of the columns' names, which carry the units.
-    fn to_csv(&self) -> String {
-        String::from_utf8_lossy(&self.results.csv).into_owned()
+    fn to_csv(&self, py: Python<'_>) -> PyResult<String> {
+        at_once(py, || match &self.0 {
+            Of::Compared(whole) => Ok(String::from_utf8_lossy(&whole.results.csv).into_owned()),
+            Of::Swept(swept) => {
+                Ok(String::from_utf8_lossy(&Results::csv_of(&swept.rows)?).into_owned())
+            }
+        })
     }
 
     /// The tables as the command prints them.
@@ -232,25 +316,28 @@ impl Comparison {
     /// -------
     /// str
     ///     The tables that the command prints.
-    fn report(&self) -> &str {
-        &self.results.report
+    fn report(&self, py: Python<'_>) -> PyResult<String> {
+        at_once(py, || Ok(self.text().into_owned()))
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        at_once(py, || match &self.whole {
-            None => Ok(preformatted(&self.results.report)),
-            Some(whole) => {
+        at_once(py, || match &self.0 {
+            Of::Swept(_) => Ok(preformatted(&self.text())),
+            Of::Compared(whole) => {
                 let plan = whole.inputs.plan(whole.seeds, 0, SeriesOf::None);
-                let page =
-                    page::compare(&whole.provenance, &plan, &self.results.rows, &whole.finished);
+                let rows = &whole.results.rows;
+                let page = page::compare(&whole.provenance, &plan, rows, &whole.finished);
                 Ok(inline(&page.html(), 900))
             }
         })
     }
 
     fn __repr__(&self) -> String {
-        let runs: usize = self.runs.iter().map(|batch| batch.num_rows()).sum();
-        format!("<narrows.Comparison: {} rows of {runs} runs>", self.results.rows.len())
+        let runs: usize = match &self.0 {
+            Of::Compared(whole) => whole.runs.num_rows(),
+            Of::Swept(swept) => swept.runs.iter().map(|batch| batch.num_rows()).sum(),
+        };
+        format!("<narrows.Comparison: {} rows of {runs} runs>", self.made().len())
     }
 }
 
@@ -291,9 +378,9 @@ pub fn compare(
         };
         let Compared { finished, results, .. } =
             make(&inputs, plan, &provenance, wanted, &stop, &ran)?;
-        let runs = vec![runs(&plan, &finished)?];
-        let whole = Whole { inputs, seeds: named.seeds, provenance, finished };
-        Ok(Comparison { results, runs, whole: Some(Box::new(whole)) })
+        let runs = runs(&plan, &finished)?;
+        let whole = Whole { results, runs, inputs, seeds: named.seeds, provenance, finished };
+        Ok(Comparison(Of::Compared(Box::new(whole))))
     };
     let mut told = 0;
     let look = |py: Python<'_>| {

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Failure;
+use crate::error::{Failure, Parts};
 use crate::run::preformatted;
 use crate::table::Table;
 use crate::value::{setting, whole};
@@ -75,7 +75,7 @@ impl Detection {
         Table::new(self.decisions.clone())
     }
 
-    /// The flows, the largest first, with packets, losses, and the least RTT in ms where it can be seen.
+    /// The flows, a row each, the largest first, with packets, losses, and the least RTT in ms where it can be seen.
     #[getter]
     fn flows(&self) -> Table {
         Table::new(self.flows.clone())
@@ -107,6 +107,11 @@ impl Detection {
     }
 }
 
+/// Is this place a file, or a line of it?
+fn is_at(place: &str, file: &str) -> bool {
+    place.strip_prefix(file).is_some_and(|rest| rest.is_empty() || rest.starts_with(" line "))
+}
+
 /// Finds shared bottlenecks in a file, or in bytes in its place.
 #[pyfunction]
 #[pyo3(signature = (file, bytes, detector, settings, flows, min_packets))]
@@ -134,14 +139,29 @@ pub fn detect(
         let detector =
             detectors([detector]).map_err(|message| Failure::of("detector", message))?[0];
         let params = set::params(&settings)?;
+        let (given, name) = (bytes.is_some(), file.display().to_string());
         let input = match bytes {
             Some(bytes) => Input::bytes("data", bytes),
             None => Input::file(&file),
         };
         let limits = Limits { flows, packets, at: None };
+        let of_data = |error: narrows_detect::Error| match error {
+            // Of the file or one of its lines; the rows have a name that is no file's.
+            narrows_detect::Error::Input { place, message } if is_at(&place, &name) => {
+                let line = format!("{place}: {message}");
+                match given {
+                    true => Failure::named("data", line),
+                    false => {
+                        let parts = Parts { file: Some(name.clone()), ..Parts::default() };
+                        Failure::Placed(line, parts)
+                    }
+                }
+            }
+            error => error.into(),
+        };
         let stopped = |error: narrows_detect::Error| match stop.load(Ordering::Relaxed) {
             true => Failure::Interrupted,
-            false => error.into(),
+            false => of_data(error),
         };
         let source = Source::open(input.until(Arc::clone(stop)), None, limits).map_err(stopped)?;
         let recording = source.recording();

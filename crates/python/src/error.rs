@@ -13,14 +13,29 @@ pub enum Failure {
     Field(String, String),
     /// Something wrong of a file or a folder.
     File(String, String),
+    /// One line, and what it is of.
+    Placed(String, Parts),
     /// It was stopped.
     Interrupted,
+    /// What Python raised in code that an argument brought, or Ctrl-C.
+    Raised(PyErr),
+}
+
+impl From<PyErr> for Failure {
+    fn from(error: PyErr) -> Failure {
+        Failure::Raised(error)
+    }
 }
 
 impl Failure {
     /// Something wrong of a field or an argument, and what was expected.
     pub fn of(field: &str, message: impl std::fmt::Display) -> Failure {
         Failure::Field(field.into(), message.to_string())
+    }
+
+    /// Something wrong of an argument, in the words of a line that begins with its value.
+    pub fn named(field: &str, line: impl std::fmt::Display) -> Failure {
+        Failure::Placed(line.to_string(), Parts { field: Some(field.into()), ..Parts::default() })
     }
 
     /// Something wrong at a file or a folder.
@@ -68,6 +83,7 @@ impl From<narrows_detect::Error> for Failure {
 pub fn raise(py: Python<'_>, failure: Failure) -> PyErr {
     let (line, parts) = match failure {
         Failure::Interrupted => return PyKeyboardInterrupt::new_err(()),
+        Failure::Raised(error) => return error,
         Failure::Field(field, message) => {
             let (file, expected) = (None, expected(&message));
             (format!("{field}: {message}"), Parts { file, field: Some(field), expected })
@@ -80,6 +96,11 @@ pub fn raise(py: Python<'_>, failure: Failure) -> PyErr {
             let line = in_python(&line);
             let parts = Parts::of(&line);
             (line, parts)
+        }
+        Failure::Placed(line, parts) => {
+            let line = in_python(&line);
+            let expected = parts.expected.or_else(|| expected(&line));
+            (line, Parts { expected, ..parts })
         }
     };
     let Parts { file, field, expected } = parts;
@@ -120,15 +141,19 @@ fn expected(message: &str) -> Option<String> {
     let word = |at: &usize| !line[..*at].ends_with(char::is_alphanumeric);
     let (at, found) = line.rmatch_indices("expected ").find(|(at, _)| word(at))?;
     let what = &line[at + found.len()..];
-    Some(what.split("; ").next().unwrap_or(what).to_owned())
+    let ends = ["; ", ", found "].iter().filter_map(|end| what.find(end));
+    Some(what[..ends.min().unwrap_or(what.len())].to_owned())
 }
 
 /// What a line says.
 #[derive(Debug, Default, PartialEq)]
-struct Parts {
-    file: Option<String>,
-    field: Option<String>,
-    expected: Option<String>,
+pub struct Parts {
+    /// The file.
+    pub file: Option<String>,
+    /// The field or argument.
+    pub field: Option<String>,
+    /// What was expected; where it is not known, what the line says of it.
+    pub expected: Option<String>,
 }
 
 impl Parts {

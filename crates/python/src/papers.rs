@@ -38,7 +38,7 @@ impl PaperTable {
         self.table.about
     }
 
-    /// Its cells as text.
+    /// Its cells as text, a row for each of the published table.
     #[getter]
     fn cells(&self, py: Python<'_>) -> PyResult<Table> {
         at_once(py, || {
@@ -110,7 +110,7 @@ pub fn papers(
     let seeds =
         seeds.map(|seeds| at_once(py, || whole(&seeds, "seeds", 1..=100_000))).transpose()?;
     let work = |stop: &Arc<_>| {
-        let chosen = select(&names)?;
+        let chosen = select(&names).map_err(|error| Failure::named("names", error))?;
         let store = out.as_deref().map(|out| Store::open(out, resume)).transpose()?;
         let form = if quick { Form::Quick } else { Form::Whole };
         let runs = Runs::new(form, seeds, store.as_ref(), jobs, stop, &|_| ())?;

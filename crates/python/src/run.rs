@@ -114,13 +114,13 @@ impl Run {
         Ok(self.series.get_or_init(|| table).clone_ref(py))
     }
 
-    /// The decisions of the detector of the connection under test, with whether they were right.
+    /// The decisions of the detector of the connection under test, a row each, with whether they were right.
     #[getter]
     fn decisions(&self, py: Python<'_>) -> PyResult<Table> {
         at_once(py, || Ok(Table::new(tables::decisions(&self.run.decisions)?)))
     }
 
-    /// What changed in the network during the run.
+    /// What changed in the network during the run, a row each.
     #[getter]
     fn events(&self, py: Python<'_>) -> PyResult<Table> {
         at_once(py, || Ok(Table::new(tables::events(&self.scenario)?)))

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use narrows_lab::{Edits, Made, describe, host};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
 
-use crate::error::Failure;
+use crate::error::{Failure, Parts};
 use crate::value::{setting, toml};
 use crate::wait::at_once;
 
@@ -39,8 +40,21 @@ impl Scenario {
     /// # Errors
     /// What is wrong of it.
     pub fn new(made: Made, edits: Edits) -> Result<Scenario, Failure> {
-        let loaded = Arc::new(made.load(&edits)?);
-        Ok(Scenario { made, edits, loaded })
+        let loaded = made.load(&edits).map_err(|error| match (&made, error) {
+            // Of a name that is no file's.
+            (Made::Named(name), narrows_lab::Error::Input { place, message })
+                if place == *name && !Path::new(name).exists() =>
+            {
+                let parts = Parts {
+                    field: Some("scenario".into()),
+                    expected: Some("a shipped scenario, or a file in TOML".into()),
+                    file: None,
+                };
+                Failure::Placed(format!("{place}: {message}"), parts)
+            }
+            (_, error) => error.into(),
+        })?;
+        Ok(Scenario { made, edits, loaded: Arc::new(loaded) })
     }
 
     /// What it is made of.
@@ -56,9 +70,12 @@ impl Scenario {
         if let Ok(scenario) = value.extract::<Scenario>() {
             return Ok(scenario);
         }
-        let name = value.extract::<PathBuf>().map_err(|_| {
+        let name = value.extract::<PathBuf>().map_err(|error| {
             let message = "expected a Scenario, or the name of a shipped one or of a file";
-            Failure::of("scenario", message)
+            match error.is_instance_of::<PyTypeError>(value.py()) {
+                true => Failure::of("scenario", message),
+                false => error.into(),
+            }
         })?;
         Scenario::new(Made::Named(name.to_string_lossy().into_owned()), Edits::default())
     }

@@ -2,9 +2,10 @@
 //!
 //! The client has a [`Sweep`]: it makes the tasks one after the other and takes their results in any order, each
 //! once. A task is some runs of one variant, which is a scenario under a control with a signal on a host, so
-//! that a row is made, and its runs forgotten, once its last task is done. The rows are those that one machine
-//! makes.
+//! that a row is made, and its runs forgotten, once its last task is done. The scenario of a point is made for its
+//! tasks, for its results, and to check it before that; none is kept. The rows are those that one machine makes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
 use std::io::{ErrorKind, Write};
@@ -14,10 +15,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use narrows_cli::compare::{Inputs, Results};
+use narrows_cli::compare::Choice;
 use narrows_lab::{
-    Edits, Finished, Host, HostId, Job, Made, Plan, Row, SeriesOf, Setup, Summary, host, program,
-    rows, run as run_on, sha256, tables,
+    Algorithm, Case, Edits, Finished, Host, HostId, Job, Made, Point, Row, Scenario, SeriesOf,
+    Setup, Summary, host, program, rows, run as run_on, sha256, tables,
 };
 use narrows_laws::user;
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -25,7 +26,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::{Comparison, Named, runs};
+use crate::compare::{Comparison, Named, Swept};
 use crate::error::Failure;
 use crate::law;
 use crate::wait::{at_once, wait};
@@ -41,6 +42,13 @@ const IDENTITY: &str = "_narrows.json";
 const PART: &str = "_part-";
 const STALE: Duration = Duration::from_secs(3600);
 
+/// How many points are checked before the first task is made, and how many more at a time: in some 40 ms.
+const FIRST: usize = 1000;
+const MORE: usize = 100;
+
+/// How many runs a piece of the table of runs has at least.
+const PIECE: u64 = 1024;
+
 /// The column of a data set that holds a run whole.
 const SUMMARY: &str = "summary";
 
@@ -53,7 +61,7 @@ struct Task {
     scenario: Made,
     control: String,
     signal: Option<String>,
-    set: Vec<narrows_lab::Point>,
+    set: Vec<Point>,
     host: HostId,
     first: u64,
     last: u64,
@@ -63,20 +71,24 @@ struct Task {
     file: Option<PathBuf>,
 }
 
-/// The part that the runs of a row have in common.
-#[derive(Clone, Copy, PartialEq)]
-struct Variant {
-    case: usize,
-    control: narrows_lab::Algorithm,
+/// What runs a case, and how.
+#[derive(Clone, Copy)]
+struct Kind {
+    control: Algorithm,
     signal: Option<usize>,
-    host: HostId,
-    /// Its first task, and runs in each.
-    task: usize,
+    host: &'static dyn Host,
+}
+
+/// The tasks of a variant: which is its first, and how many runs each has.
+#[derive(Clone, Copy)]
+struct Tasks {
+    first: usize,
     each: u64,
 }
 
-/// The results of a variant's tasks, and the setup that they must have.
+/// The results of a variant's tasks, what they are of, and the setup that they must have.
 struct Open {
+    case: Arc<Case>,
     setup: Setup,
     tasks: BTreeMap<usize, Vec<Summary>>,
 }
@@ -92,52 +104,148 @@ fn lean(mut run: Summary, test: usize) -> Summary {
     run
 }
 
+/// The runs of a variant, without what the table of runs does not show.
+struct Shown {
+    set: Vec<Point>,
+    signal: Option<&'static str>,
+    runs: Vec<Summary>,
+}
+
 /// What has come back.
 #[derive(Default)]
 struct Taken {
     /// By variant, of those that are not complete: the results of its tasks.
     open: BTreeMap<usize, Open>,
     rows: BTreeMap<usize, Row>,
+    /// By piece of the table of runs and variant, of pieces that are not complete.
+    shown: BTreeMap<usize, BTreeMap<usize, Shown>>,
     runs: BTreeMap<usize, arrow_array::RecordBatch>,
+    /// The first case of each scenario, by name, and its index: what a report says of its scenario is said of this.
+    cases: BTreeMap<String, (usize, Arc<Case>)>,
     tasks: Vec<bool>,
     count: usize,
+    /// All of it, once it is complete.
+    whole: Option<Arc<Swept>>,
+}
+
+/// How far the points are checked.
+#[derive(Default)]
+struct Checked {
+    /// Those before this one.
+    to: usize,
+    /// Hashes of what was checked before the first task.
+    hashes: Vec<String>,
 }
 
 /// A comparison in tasks.
 #[pyclass(frozen, module = "narrows._narrows")]
 pub struct Sweep {
-    inputs: Inputs,
+    choice: Choice,
     named: Named,
-    variants: Vec<Variant>,
+    kinds: Vec<Kind>,
+    /// By variant; none where each has one task of one run.
+    split: Vec<Tasks>,
     tasks: usize,
     out: Option<PathBuf>,
+    checked: Mutex<Checked>,
     taken: Mutex<Taken>,
-    /// The scenario of the variant whose task was made last, as the next task is most likely of it, too.
-    last: Mutex<Option<(usize, Made)>>,
+    /// The variant whose task was made last, as the next task is most likely of it, too.
+    last: Mutex<Option<(usize, Arc<Case>, Made)>>,
     /// The tasks of this process are to end.
     stop: AtomicBool,
 }
 
 impl Sweep {
-    fn plan(&self) -> Plan<'_> {
-        self.inputs.plan(self.named.seeds, 1, SeriesOf::None)
-    }
-
     fn lock(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.taken)
     }
 
-    /// The variant of a task, its index, and the seeds.
-    fn seeds(&self, task: usize) -> (usize, Variant, u64, u64) {
-        let at = self.variants.partition_point(|variant| variant.task <= task) - 1;
-        let variant = self.variants[at];
+    /// How many variants there are.
+    fn variants(&self) -> usize {
+        self.choice.count() * self.kinds.len()
+    }
+
+    /// The index of a variant's case, and how it is run.
+    fn variant(&self, at: usize) -> (usize, Kind) {
+        (at / self.kinds.len(), self.kinds[at % self.kinds.len()])
+    }
+
+    fn split(&self, at: usize) -> Tasks {
+        self.split.get(at).copied().unwrap_or(Tasks { first: at, each: 1 })
+    }
+
+    /// The variant of a task, and the seeds.
+    fn seeds(&self, task: usize) -> (usize, u64, u64) {
+        let at = match self.split.is_empty() {
+            true => task,
+            false => self.split.partition_point(|tasks| tasks.first <= task) - 1,
+        };
+        let tasks = self.split(at);
         let seeds = self.named.seeds.all();
-        let first = seeds.start() + (task - variant.task) as u64 * variant.each;
-        (at, variant, first, seeds.end().min(&(first + variant.each - 1)).to_owned())
+        let first = seeds.start() + (task - tasks.first) as u64 * tasks.each;
+        (at, first, seeds.end().min(&(first + tasks.each - 1)).to_owned())
     }
 
-    fn tasks_of(&self, variant: &Variant) -> usize {
-        self.named.seeds.count().div_ceil(variant.each) as usize
+    fn tasks_of(&self, at: usize) -> usize {
+        self.named.seeds.count().div_ceil(self.split(at).each) as usize
+    }
+
+    fn signal(&self, kind: Kind) -> Option<&'static str> {
+        kind.signal.map(|signal| self.choice.signals[signal].name())
+    }
+
+    /// A case that can be run as is asked.
+    fn case(&self, index: usize) -> Result<Case, Failure> {
+        let case = self.choice.case(index)?;
+        if case.scenario.test.is_none() {
+            let message = "no flow is under test; expected a field test = \"FLOW\"";
+            return Err(Failure::of(&case.scenario.name, message));
+        }
+        for kind in &self.kinds {
+            let job = Job { control: Some(kind.control), ..Job::new(&case.scenario, &self.stop) };
+            kind.host.check(&job)?;
+            self.under(&case, *kind)?;
+        }
+        Ok(case)
+    }
+
+    /// The scenario of a case under a control with a signal.
+    fn under<'a>(&self, case: &'a Case, kind: Kind) -> Result<Cow<'a, Scenario>, Failure> {
+        let signal = kind.signal.map(|signal| self.choice.signals[signal]);
+        Ok(case.scenario.under(kind.control, signal)?)
+    }
+
+    /// Checks points before the first task is made, until `stop` is set: all of them where it depends on the point how
+    /// many runs a task has.
+    fn begin(&mut self, stop: &AtomicBool) -> Result<(), Failure> {
+        let (count, seeds) = (self.choice.count(), self.named.seeds.count());
+        let to = if seeds > 1 { count } else { count.min(FIRST) };
+        let mut hashes = Vec::new();
+        // The first point of each scenario is among them, as the data set is of what is hashed here.
+        let firsts = (0..count).step_by(count / self.named.count());
+        for index in (0..to).chain(firsts.filter(|&index| index >= to)) {
+            if stop.load(Ordering::Relaxed) {
+                return Err(Failure::Interrupted);
+            }
+            let case = self.case(index)?;
+            if seeds > 1 {
+                for kind in &self.kinds {
+                    let each = (TASK_S / kind.host.seconds(&case.scenario).max(1e-3)).floor();
+                    let each = (each as u64).clamp(1, seeds);
+                    self.split.push(Tasks { first: self.tasks, each });
+                    self.tasks += seeds.div_ceil(each) as usize;
+                }
+            }
+            if self.out.is_some() {
+                hashes.push(sha256(&(Setup::of(&case.scenario, &self.choice.controls), case)));
+            }
+        }
+        if seeds == 1 {
+            self.tasks = self.variants();
+        }
+        self.checked = Mutex::new(Checked { to, hashes });
+        self.taken = Mutex::new(Taken { tasks: vec![false; self.tasks], ..Taken::default() });
+        Ok(())
     }
 
     fn file(&self, task: usize) -> Option<PathBuf> {
@@ -153,9 +261,12 @@ impl Sweep {
             plan: String,
             tasks: usize,
         }
-        let plan = self.plan();
-        let each: Vec<u64> = self.variants.iter().map(|variant| variant.each).collect();
-        let plan = sha256(&(plan.identity(), plan.cases, each));
+        let Choice { controls, signals, .. } = &self.choice;
+        let hosts: Vec<HostId> = self.kinds.iter().map(|kind| kind.host.id()).collect();
+        let each: Vec<u64> = self.split.iter().map(|tasks| tasks.each).collect();
+        // Of the points of a long sweep that are not among them, results say what they are of.
+        let points = (&lock(&self.checked).hashes, self.named.sweeps());
+        let plan = sha256(&(points, controls, signals, hosts, self.named.seeds, each));
         let version = env!("CARGO_PKG_VERSION");
         let identity = Identity { narrows: version, build: program()?, plan, tasks: self.tasks };
         let json = serde_json::to_string_pretty(&identity);
@@ -227,63 +338,102 @@ impl Sweep {
 
     /// Takes the results of a task; false if they were there.
     fn take(&self, task: usize, summaries: Vec<Summary>) -> Result<bool, Failure> {
-        let (at, variant, first, last) = self.seeds(task);
-        let plan = self.plan();
-        let Variant { case, control, signal, .. } = variant;
-        let test = plan.cases[case].scenario.test.unwrap_or_default();
+        let (at, first, last) = self.seeds(task);
+        let (index, kind) = self.variant(at);
+        let Kind { control, signal, host } = kind;
         let name = control.to_string();
-        let scenario = &plan.cases[case].scenario.name;
         let taken = &mut *self.lock();
-        let open = match taken.open.remove(&at) {
+        let mut open = match taken.open.remove(&at) {
             Some(open) => open,
             None => {
-                let signal = signal.map(|signal| plan.signals[signal]);
-                let setup =
-                    Setup::of(&*plan.cases[case].scenario.under(control, signal)?, &[control]);
-                Open { setup, tasks: BTreeMap::new() }
+                let case = Arc::new(self.choice.case(index)?);
+                let setup = Setup::of(&*self.under(&case, kind)?, &[control]);
+                Open { case, setup, tasks: BTreeMap::new() }
             }
         };
-        let open = taken.open.entry(at).or_insert(open);
+        let scenario = &open.case.scenario.name;
         let right = |(summary, seed): (&Summary, u64)| {
             summary.seed == seed
-                && summary.host == variant.host
+                && summary.host == host.id()
                 && summary.cc.as_ref() == Some(&name)
                 && summary.scenario == *scenario
                 && summary.setup.as_ref() == Some(&open.setup)
         };
         let all = summaries.len() as u64 == last - first + 1;
-        if !all || !summaries.iter().zip(first..=last).all(right) {
+        let right = all && summaries.iter().zip(first..=last).all(right);
+        let wrong = || {
             let message = format!(
                 "task {task} has the results of other runs; expected those of {scenario} under {name}"
             );
-            return Err(Failure::of("sweep", message));
+            Failure::of("sweep", message)
+        };
+        let refused = (!right).then(wrong);
+        let fresh = right && !std::mem::replace(&mut taken.tasks[task], true);
+        if fresh {
+            let test = open.case.scenario.test.unwrap_or_default();
+            taken.count += 1;
+            open.tasks.insert(task, summaries.into_iter().map(|run| lean(run, test)).collect());
         }
-        if std::mem::replace(&mut taken.tasks[task], true) {
-            return Ok(false);
-        }
-        taken.count += 1;
-        open.tasks.insert(task, summaries.into_iter().map(|run| lean(run, test)).collect());
-        if open.tasks.len() == self.tasks_of(&variant) {
-            let Some(Open { setup, mut tasks }) = taken.open.remove(&at) else { return Ok(true) };
-            if let Some(first) = tasks.values_mut().flatten().next() {
-                first.setup = Some(setup);
+        if open.tasks.len() < self.tasks_of(at) {
+            // What came twice, or is of other runs, opens none.
+            if !open.tasks.is_empty() {
+                taken.open.insert(at, open);
             }
-            let (series, decisions) = (Vec::new(), Vec::new());
-            let run = |summary| Finished {
-                case,
-                control,
-                signal,
-                summary,
-                series: series.clone(),
-                decisions: decisions.clone(),
-            };
-            let finished: Vec<Finished> = tasks.into_values().flatten().map(run).collect();
-            let row = rows(&plan, &finished).into_iter().next();
-            taken.rows.extend(row.map(|row| (at, row)));
-            taken.runs.insert(at, runs(&plan, &finished)?);
+            return refused.map_or(Ok(fresh), Err);
+        }
+        let Open { case, setup, mut tasks } = open;
+        if let Some(first) = tasks.values_mut().flatten().next() {
+            first.setup = Some(setup);
+        }
+        let (series, decisions) = (Vec::new(), Vec::new());
+        let run = |summary| Finished {
+            case: 0,
+            control,
+            signal,
+            summary,
+            series: series.clone(),
+            decisions: decisions.clone(),
+        };
+        let finished: Vec<Finished> = tasks.into_values().flatten().map(run).collect();
+        let seeds = self.named.seeds;
+        let plan = self.choice.plan(std::slice::from_ref(&*case), seeds, 1, SeriesOf::None);
+        let row = rows(&plan, &finished).into_iter().next();
+        taken.rows.extend(row.map(|row| (at, Row { case: index, ..row })));
+        let runs =
+            finished.into_iter().map(|run| Summary { connections: Vec::new(), ..run.summary });
+        let shown =
+            Shown { set: case.set.clone(), signal: self.signal(kind), runs: runs.collect() };
+        self.show(taken, at, shown)?;
+        let name = case.scenario.name.clone();
+        let there = taken.cases.entry(name).or_insert_with(|| (index, Arc::clone(&case)));
+        if index < there.0 {
+            *there = (index, case);
         }
         Ok(true)
     }
+
+    /// Adds runs to the table of them, of which a piece is made once it is complete.
+    fn show(&self, taken: &mut Taken, at: usize, shown: Shown) -> Result<(), Failure> {
+        let each = PIECE.div_ceil(self.named.seeds.count()) as usize;
+        let piece = at / each;
+        let variants = taken.shown.entry(piece).or_default();
+        variants.insert(at, shown);
+        if variants.len() < each.min(self.variants() - piece * each) {
+            return Ok(());
+        }
+        let all = taken.shown.remove(&piece).unwrap_or_default();
+        let mut runs = Vec::new();
+        for Shown { set, signal, runs: summaries } in all.values() {
+            let one = |summary| tables::RunOf { set, signal: *signal, summary };
+            runs.extend(summaries.iter().map(one));
+        }
+        taken.runs.insert(piece, tables::runs(&runs)?);
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 #[pymethods]
@@ -305,63 +455,36 @@ impl Sweep {
     ) -> PyResult<Sweep> {
         let named = at_once(py, || Named::of(scenarios, cc, seeds, sweep, signal, on, law))?;
         let work = |stop: &Arc<AtomicBool>| {
-            let inputs = named.inputs(stop)?;
-            let plan = inputs.plan(named.seeds, 1, SeriesOf::None);
-            let hosts =
-                plan.hosts.iter().map(|id| host(id.as_str())).collect::<Result<Vec<_>, _>>()?;
-            let mut variants: Vec<Variant> = Vec::new();
-            let mut tasks = 0;
-            for (case, of) in plan.cases.iter().enumerate() {
-                if stop.load(Ordering::Relaxed) {
-                    return Err(Failure::Interrupted);
-                }
-                if of.scenario.test.is_none() {
-                    let message = "no flow is under test; expected a field test = \"FLOW\"";
-                    return Err(Failure::of(&of.scenario.name, message));
-                }
-                for &control in plan.controls {
-                    for host in &hosts {
-                        let job = Job { control: Some(control), ..Job::new(&of.scenario, stop) };
-                        host.check(&job)?;
-                        if host.real_time() {
-                            let message = format!(
-                                "{} runs in real time on one machine; expected compare(), or sim",
-                                host.id()
-                            );
-                            return Err(Failure::of("on", message));
-                        }
-                    }
-                    for signal in plan.signals_of(control) {
-                        of.scenario.under(control, signal.map(|signal| plan.signals[signal]))?;
-                        for &host in &hosts {
-                            let each = (TASK_S / host.seconds(&of.scenario).max(1e-3)).floor();
-                            let each = (each as u64).clamp(1, plan.seeds.count());
-                            let host = host.id();
-                            variants.push(Variant {
-                                case,
-                                control,
-                                signal,
-                                host,
-                                task: tasks,
-                                each,
-                            });
-                            tasks += plan.seeds.count().div_ceil(each) as usize;
-                        }
-                    }
+            let choice = named.choice()?;
+            for host in choice.hosts.iter().filter(|host| host.real_time()) {
+                let message = format!(
+                    "{} runs in real time on one machine; expected compare(), or sim",
+                    host.id()
+                );
+                return Err(Failure::of("on", message));
+            }
+            let plan = choice.plan(&[], named.seeds, 1, SeriesOf::None);
+            let mut kinds = Vec::new();
+            for &control in &choice.controls {
+                for signal in plan.signals_of(control) {
+                    kinds.extend(choice.hosts.iter().map(|&host| Kind { control, signal, host }));
                 }
             }
-            let taken = Mutex::new(Taken { tasks: vec![false; tasks], ..Taken::default() });
-            let sweep = Sweep {
-                inputs,
+            let mut sweep = Sweep {
+                choice,
                 named,
-                variants,
-                tasks,
+                kinds,
+                split: Vec::new(),
+                tasks: 0,
                 out,
-                taken,
+                checked: Mutex::default(),
+                taken: Mutex::default(),
                 last: Mutex::default(),
                 stop: AtomicBool::new(false),
             };
-            if let Some(out) = &sweep.out {
+            sweep.begin(stop)?;
+            let out = sweep.out.clone();
+            if let Some(out) = &out {
                 sweep.open(out, resume, stop)?;
             }
             Ok(sweep)
@@ -377,7 +500,7 @@ impl Sweep {
     /// The number of runs.
     #[getter]
     fn runs(&self) -> u64 {
-        self.variants.len() as u64 * self.named.seeds.count()
+        self.variants() as u64 * self.named.seeds.count()
     }
 
     /// The number of tasks whose results are there.
@@ -391,6 +514,24 @@ impl Sweep {
         self.lock().tasks.get(task).copied().unwrap_or(false)
     }
 
+    /// Checks some of the points that were not checked; true if all are.
+    fn check(&self, py: Python<'_>) -> PyResult<bool> {
+        let work = |stop: &Arc<AtomicBool>| {
+            let count = self.choice.count();
+            let begin = lock(&self.checked).to.min(count);
+            for index in begin..count.min(begin + MORE) {
+                if stop.load(Ordering::Relaxed) {
+                    return Ok(false);
+                }
+                self.case(index)?;
+                let checked = &mut lock(&self.checked).to;
+                *checked = (index + 1).max(*checked);
+            }
+            Ok(begin + MORE >= count)
+        };
+        wait(py, work, |_| Ok(()))
+    }
+
     /// What a worker is sent for a task.
     fn task(&self, py: Python<'_>, task: usize) -> PyResult<String> {
         at_once(py, || {
@@ -400,25 +541,34 @@ impl Sweep {
                     format!("expected one below {}, found {task}", self.tasks),
                 ));
             }
-            let (at, variant, first, last) = self.seeds(task);
-            let plan = self.plan();
-            let Variant { case, control, signal, host, .. } = variant;
-            let signal = signal.map(|signal| plan.signals[signal]);
-            let case = &plan.cases[case];
-            let mut made = self.last.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            let scenario = match made.take().filter(|(of, _)| *of == at) {
-                Some((_, scenario)) => scenario,
-                None => Made::whole(&*case.scenario.under(control, signal)?),
+            let (at, first, last) = self.seeds(task);
+            let (index, kind) = self.variant(at);
+            let control = kind.control;
+            let mut made = lock(&self.last);
+            let (case, scenario) = match made.take() {
+                Some((of, case, scenario)) if of == at => (case, scenario),
+                other => {
+                    let same = other.filter(|(of, ..)| self.variant(*of).0 == index);
+                    let case = match same {
+                        Some((_, case, _)) => case,
+                        None => Arc::new(self.case(index)?),
+                    };
+                    let scenario = Made::whole(&*self.under(&case, kind)?);
+                    (case, scenario)
+                }
             };
-            *made = Some((at, scenario.clone()));
+            *made = Some((at, Arc::clone(&case), scenario.clone()));
+            // Those before it had their tasks.
+            let checked = &mut lock(&self.checked).to;
+            *checked = (index + 1).max(*checked);
             let task = Task {
                 build: program()?,
                 version: env!("CARGO_PKG_VERSION").into(),
                 scenario,
                 control: control.to_string(),
-                signal: signal.map(|signal| signal.name().into()),
+                signal: self.signal(kind).map(Into::into),
                 set: case.set.clone(),
-                host,
+                host: kind.host.id(),
                 first,
                 last,
                 law: user::loaded()
@@ -454,14 +604,16 @@ impl Sweep {
     /// The comparison, once all results are there.
     fn comparison(&self, py: Python<'_>) -> PyResult<Comparison> {
         at_once(py, || {
-            let taken = self.lock();
+            let taken = &mut *self.lock();
             if taken.count != self.tasks {
                 let message = format!("{} of {} tasks are done", taken.count, self.tasks);
                 return Err(Failure::of("sweep", message));
             }
-            let rows: Vec<Row> = taken.rows.values().cloned().collect();
-            let runs = taken.runs.values().cloned().collect();
-            Ok(Comparison::new(Results::of_rows(self.plan().cases, rows)?, runs))
+            let rows = std::mem::take(&mut taken.rows);
+            let cases = std::mem::take(&mut taken.cases);
+            let runs = &taken.runs;
+            let whole = taken.whole.get_or_insert_with(|| Arc::new(Swept::new(rows, cases, runs)));
+            Ok(Comparison::of(Arc::clone(whole)))
         })
     }
 }

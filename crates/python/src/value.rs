@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+use pyo3::exceptions::{PyAttributeError, PyException, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PySequence, PyString, PyTuple};
 use toml::Value;
 
 use crate::error::Failure;
@@ -64,22 +65,47 @@ fn within(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> Result<Value, 
         return Ok(Value::Table(table));
     }
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let items = value.try_iter().map_err(|_| wrong(kind()))?;
-        let each = items.enumerate().map(|(at, item)| match item {
-            Ok(item) => within(&item, &below(&at.to_string()), depth + 1),
-            Err(_) => Err(wrong(kind())),
-        });
+        let each = value.try_iter()?.enumerate();
+        let each = each.map(|(at, item)| within(&item?, &below(&at.to_string()), depth + 1));
         return Ok(Value::Array(each.collect::<Result<_, _>>()?));
     }
     // A path, and a scalar of NumPy.
-    if let Ok(path) = value.call_method0("__fspath__") {
+    if let Some(path) = said(value, "__fspath__")? {
         return within(&path, field, depth + 1);
     }
-    match value.call_method0("item") {
-        Ok(item) if !item.is_instance(&value.get_type()).unwrap_or(true) => {
-            within(&item, field, depth + 1)
+    match said(value, "item") {
+        Ok(Some(item)) if !item.is_instance(&value.get_type())? => within(&item, field, depth + 1),
+        // Of NumPy's arrays, too.
+        Ok(_) => Err(wrong(kind())),
+        Err(error) if error.is_instance_of::<PyException>(value.py()) => Err(wrong(kind())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What a method gives, where a value has it.
+fn said<'py>(value: &Bound<'py, PyAny>, method: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match value.getattr(method) {
+        Ok(method) => method.call0().map(Some),
+        Err(error) if error.is_instance_of::<PyAttributeError>(value.py()) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The items of what has any; Ctrl-C is seen between them.
+///
+/// # Errors
+/// What Python raises there.
+pub fn items<'py>(
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Option<impl Iterator<Item = PyResult<Bound<'py, PyAny>>> + use<'py>>> {
+    let py = value.py();
+    match value.try_iter() {
+        Ok(items) => Ok(Some(items.map(move |item| py.check_signals().and(item)))),
+        // What has no items says so by this error, and an iterator of someone's may, too.
+        Err(error) if error.is_instance_of::<PyTypeError>(py) && !value.hasattr("__iter__")? => {
+            Ok(None)
         }
-        _ => Err(wrong(kind())),
+        Err(error) => Err(error),
     }
 }
 
@@ -118,12 +144,14 @@ pub fn whole(
         true => None,
         false => value.extract::<u64>().ok().filter(|number| range.contains(number)),
     };
-    number.ok_or_else(|| {
-        let text = value.str().map_or(String::new(), |text| text.to_string());
-        let (least, most) = (range.start(), *range.end());
-        let most = if most == u64::MAX { "2^64-1".into() } else { most.to_string() };
-        Failure::of(field, format!("found {text}; expected a whole number from {least} to {most}"))
-    })
+    if let Some(number) = number {
+        return Ok(number);
+    }
+    let text = value.str()?;
+    let (least, most) = (range.start(), *range.end());
+    let most = if most == u64::MAX { "2^64-1".into() } else { most.to_string() };
+    let message = format!("found {text}; expected a whole number from {least} to {most}");
+    Err(Failure::of(field, message))
 }
 
 /// What is named alone or in a list.
@@ -132,8 +160,10 @@ pub fn whole(
 /// Neither text nor a list of it.
 pub fn names(value: &Bound<'_, PyAny>, field: &str) -> Result<Vec<String>, Failure> {
     let wrong = || Failure::of(field, "expected text, or a list of it");
-    match value.extract::<String>() {
-        Ok(one) => Ok(vec![one]),
-        Err(_) => value.extract().map_err(|_| wrong()),
+    if let Ok(one) = value.extract::<String>() {
+        return Ok(vec![one]);
     }
+    let several = value.cast::<PySequence>().map_err(|_| wrong())?;
+    let items = items(several.as_any())?.ok_or_else(wrong)?;
+    items.map(|item| item?.extract().map_err(|_| wrong())).collect()
 }

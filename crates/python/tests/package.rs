@@ -89,5 +89,10 @@ fn the_notebooks_run() {
         fs::write(folder.path().join(name), text).unwrap();
     }
     assert!(compared > 0, "no notebook compares");
+    let text = fs::read_to_string(folder.path().join("first-figure.ipynb")).unwrap();
+    let notebook: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let cells = notebook["cells"].as_array().unwrap();
+    let figure = cells.iter().find(|cell| cell["cell_type"] == "code").unwrap();
+    assert!(figure["source"].as_array().unwrap().len() < 20, "a first figure is short");
     pytest(folder.path(), &["--nbmake", "--nbmake-timeout", "600", "."]);
 }

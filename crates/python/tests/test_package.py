@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ast
+import importlib
+import importlib.metadata
 import inspect
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import GetSetDescriptorType
-from typing import Any
+from types import GetSetDescriptorType, UnionType
+from typing import Any, get_args, get_origin
 
 import narrows
 import pytest
+from conftest import brief
+from narrows import _narrows
 
 
 def test_types_are_those_of_the_code(tmp_path: Path) -> None:
@@ -52,15 +56,88 @@ CALLED = {name: item for name, item in PUBLIC.items() if callable(item) and not 
 
 
 def returned() -> dict[str, str]:
-    """What each method of the Rust classes returns, as the stubs have it; stubtest holds them to the code."""
+    """What each function of Rust, and each method of its classes, returns as the stubs have it."""
     stubs = ast.parse((Path(narrows.__file__).parent / "_narrows.pyi").read_text())
-    classes = [node for node in stubs.body if isinstance(node, ast.ClassDef)]
+    bodies = {"": stubs.body} | {f"{node.name}.": node.body for node in stubs.body if isinstance(node, ast.ClassDef)}
     return {
-        f"{one.name}.{node.name}": ast.unparse(node.returns)
-        for one in classes
-        for node in one.body
+        f"{prefix}{node.name}": ast.unparse(node.returns)
+        for prefix, body in bodies.items()
+        for node in body
         if isinstance(node, ast.FunctionDef) and node.returns is not None
     }
+
+
+def fits(value: object, hint: object) -> bool:
+    """Is a value of a type, and what is in it of the types in that?"""
+    if hint is Any or hint is object:
+        return True
+    if hint is None:
+        return value is None
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is UnionType:
+        return any(fits(value, one) for one in inner)
+    if origin is list:
+        return type(value) is list and all(fits(item, inner[0]) for item in value)
+    if origin is dict:
+        return type(value) is dict and all(fits(key, inner[0]) and fits(item, inner[1]) for key, item in value.items())
+    if origin is tuple:
+        return type(value) is tuple and len(value) == len(inner) and all(map(fits, value, inner))
+    return type(value) is hint
+
+
+def test_what_is_given_is_of_the_types_of_the_stubs(tmp_path: Path) -> None:
+    scenario = brief("sbd/sb-2")
+    ours = narrows.run(scenario, cc="olia+ssc", series=True)
+    compared = narrows.compare(brief(), "lia", 2, progress=False)
+    rows = [(at / 10, flow, at % 7) for at in range(2000) for flow in ("a", "b")]
+    swept = _narrows.Sweep(brief(), "lia", 1, None, None, "sim", None, None, False)
+    results = _narrows.work(swept.task(0))
+    [paper] = narrows.papers("cmpbbr/figure-1", quick=True, seeds=1)
+    functions: dict[str, object] = {
+        "build": _narrows.build(),
+        "compare": compared,
+        "detect": narrows.detect(rows),
+        "listed": _narrows.listed("laws"),
+        "papers": [paper],
+        "run": ours,
+        "work": results,
+    }
+    objects = [ours, ours.series, scenario, compared, functions["detect"], paper, swept]
+    (tmp_path / "own.toml").write_text(scenario.to_toml())
+    (tmp_path / "trace").write_text("1\n2\n3\n")
+    arguments: dict[str, tuple[object, ...]] = {
+        "Scenario.load": ("sbd/nsb-2",),
+        "Scenario.from_file": (tmp_path / "own.toml",),
+        "Scenario.from_dict": ({"base": "sbd/nsb-2", "name": "own"},),
+        "Scenario.set": ("duration", "4 s"),
+        "Scenario.replay": (scenario.links[0], tmp_path / "trace"),
+        "Scenario.__eq__": (scenario,),
+        "Scenario._restore": scenario.__reduce__()[1],
+        "Run._restore": ours.__reduce__()[1],
+        "Run.to_html": (tmp_path / "run.html",),
+        "Run.to_pcap": (tmp_path / "pcap",),
+        "Sweep.has": (0,),
+        "Sweep.task": (0,),
+        "Sweep.accept": (0, results),
+    }
+    names = {**vars(narrows), **vars(_narrows), "Any": Any}
+    tried = set()
+    for name, hint in returned().items():
+        if name in functions:
+            value: object = functions[name]
+        elif "." in name and not name.endswith("__new__"):
+            kind, member = name.split(".")
+            [one] = [one for one in objects if type(one).__name__ == kind]
+            value = getattr(one, member)
+            if not isinstance(vars(type(one))[member], GetSetDescriptorType):
+                value = value(*arguments.get(name, ()))
+        else:
+            continue
+        assert fits(value, eval(hint, names)), (name, hint, type(value))
+        tried.add(name)
+    # The command ends a process.
+    assert {name for name in returned() if not name.endswith("__new__") and name != "main"} == tried
+    assert set(arguments) <= tried
 
 
 def section(doc: str, name: str) -> str:
@@ -91,6 +168,26 @@ def test_what_is_called_says_what_it_takes_gives_and_refuses(name: str) -> None:
     assert bool(re.match(r"\S.*\n    \S", section(doc, "Returns"))) == gives
     # What takes arguments refuses wrong ones.
     assert bool(re.match(r"Error\n    \S", section(doc, "Raises"))) == bool(takes)
+
+
+@pytest.mark.parametrize("name", ["run", "compare", "detect", "papers", "sweep"])
+def test_what_computes_says_where_its_formulas_are_from(name: str) -> None:
+    named = re.findall(r"`(\w+)\(\)`|`(\w+)\.(\w+)`", section(inspect.getdoc(PUBLIC[name]) or "", "References"))
+    assert named
+    # All of it is there, and has them.
+    for catalogue, kind, member in named:
+        if catalogue:
+            assert {"source", "about", "title"} & set(getattr(narrows, catalogue)().column_names), catalogue
+        else:
+            assert hasattr(getattr(narrows, kind), member)
+
+
+def test_a_table_says_what_its_rows_are() -> None:
+    tables = [name for name, kind in returned().items() if kind == "Table" and "." in name]
+    catalogues = [name for name, item in CALLED.items() if getattr(item, "__annotations__", {}).get("return") == "Table"]
+    assert len(tables) > 10 and len(catalogues) == 6
+    for name in tables + catalogues:
+        assert re.search(r"\b[Rr]ow\b", inspect.getdoc(PUBLIC[name]) or ""), name
 
 
 # Of what is a number: its unit, or what it counts.
@@ -145,5 +242,13 @@ def test_the_command_comes_with_it() -> None:
 
     assert narrows_("--version").stdout.startswith(f"narrows {narrows.__version__}")
     assert "sbd/nsb-2" in narrows_("list", "scenarios").stdout
+    # The wheel brings it as a command of its own, the library that cargo builds does not.
+    project = Path(__file__).parents[1] / "pyproject.toml"
+    [(name, target)] = re.findall(r"^\[project.scripts\]\n(\w+) = \"(\S+)\"$", project.read_text(), re.MULTILINE)
+    module, function = target.split(":")
+    assert callable(getattr(importlib.import_module(module), function))
+    if any(importlib.metadata.entry_points().select(group="console_scripts", name="narrows")):
+        command = [Path(sys.executable).parent / name, "--version"]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == narrows_("--version").stdout
     wrong = narrows_("run", "sbd/nsb2")
     assert wrong.returncode == 2 and "did you mean 'sbd/nsb-2'?" in wrong.stderr

@@ -8,11 +8,13 @@ import multiprocessing
 import pickle
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
 import tomllib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -158,7 +160,15 @@ def test_packets_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
         (lambda s: narrows.compare([], "lia", 2), "scenarios", "at least one", None),
         (lambda s: narrows.compare([s, s], "lia", 2), None, None, "two scenarios of this name"),
         (lambda s: narrows.detect([(0.0, "a", 1.0)], detector="xcor"), "detector", "xcorr", "'xcorr'"),
-        (lambda s: narrows.papers("sdb"), None, "sbd", None),
+        (lambda s: narrows.papers("sdb"), "names", "sbd", "'sbd'"),
+        (lambda s: narrows.papers("sbd/tabel-2"), "names", "table-2", "'table-2'"),
+        (lambda s: narrows.run("sbd/nsb2"), "scenario", "a shipped scenario", "'sbd/nsb-2'"),
+        (lambda s: narrows.compare(["sbd/nsb2"], "lia", 2), "scenario", "a shipped scenario", "'sbd/nsb-2'"),
+        (lambda s: narrows.compare(s, "lia", -1), "seeds", "from 1 to at most", "found -1"),
+        (lambda s: narrows.compare(s, "lia", (5, 3)), "seeds", "from 1 to at most", "found 5..3"),
+        (lambda s: narrows.compare(s, "lia", range(1, 9, 2)), "seeds", "from 1 to at most", "found range(1, 9, 2)"),
+        (lambda s: narrows.detect([(0.0, "a", 1.0), (0.1, "a")]), "data", "(time in s, flow, delay in ms)", "found (0.1, 'a')"),
+        (lambda s: narrows.detect([(0.0, "a", 1.0), ("soon", "a", 1.0)]), "data", None, "line 3"),
     ],
 )
 def test_errors_say_where_and_what(scenario, call, field, expected, hint) -> None:
@@ -169,6 +179,8 @@ def test_errors_say_where_and_what(scenario, call, field, expected, hint) -> Non
     assert field is None or error.field == field, (error.field, str(error))
     assert expected is None or expected in error.expected, str(error)
     assert hint is None or hint in str(error)
+    # What was found is in the line alone, and no name of a scenario or paper is a file.
+    assert "found" not in (error.expected or "") and error.file is None
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.file, copy.field, copy.expected) == (str(error), error.file, error.field, error.expected)
 
@@ -252,13 +264,19 @@ def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
         narrows.Scenario.load(file)
     assert str(error.value).startswith(f"{file}:4: ")
     assert (error.value.file, error.value.field) == (str(file), "links.bottleneck1.rate")
+    delays = tmp_path / "delays.csv"
+    delays.write_text("flow,t_s,owd_ms\na,soon,1\n")
+    with pytest.raises(narrows.Error, match="line 2") as error:
+        narrows.detect(delays)
+    assert (error.value.file, error.value.field) == (str(delays), None)
     with pytest.raises(narrows.Error) as error:
         narrows.Scenario.from_file(tmp_path / "none.toml")
     assert error.value.file == str(tmp_path / "none.toml")
 
 
-def test_ctrl_c_stops_a_run_within_100_ms() -> None:
-    with subprocess.Popen([sys.executable, "-c", bench.LONG], stdout=subprocess.PIPE, text=True) as child:
+@pytest.mark.parametrize("call", ["run", "compare", "sweep", "points"])
+def test_ctrl_c_stops_what_runs_within_100_ms(call: str) -> None:
+    with bench.long(call) as child:
         try:
             # At any time of the looks for Ctrl-C; once more where other work kept the processor away.
             rounds: list[list[float]] = []
@@ -267,6 +285,85 @@ def test_ctrl_c_stops_a_run_within_100_ms() -> None:
         finally:
             child.kill()
     assert max(rounds[-1]) < 0.1, rounds
+
+
+# Values without end, which nothing of Python counts.
+ENDLESS = """
+import itertools, narrows
+print("ready", flush=True)
+narrows.compare("sbd/nsb-2", "lia", 1, sweep={"links.bottleneck1.queue": itertools.count()})
+"""
+
+
+def test_ctrl_c_stops_what_reads_its_arguments() -> None:
+    with subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            assert child.stdout is not None and child.stdout.readline() == "ready\n"
+            time.sleep(0.2)
+            child.send_signal(signal.SIGINT)
+            said = child.communicate(timeout=10)[1]
+        finally:
+            child.kill()
+    assert said.endswith("KeyboardInterrupt\n"), said
+
+
+class Wrong:
+    """A path, and values, that raise what they are told."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __fspath__(self) -> str:
+        raise self.error
+
+    def __iter__(self) -> Iterator[str]:
+        yield "sbd/nsb-2"
+        raise self.error
+
+    def __str__(self) -> str:
+        raise self.error
+
+
+class Listed(Wrong, list):
+    """The same as a list."""
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ZeroDivisionError("mine"), TypeError("mine")])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s, e: narrows.compare(s, "lia", 1, sweep={"links.bottleneck1.rate": iter(Wrong(e))}),
+        lambda s, e: narrows.compare(s, "lia", 1, sweep={"links.bottleneck1.rate": Wrong(e)}),
+        lambda s, e: narrows.compare(iter(Wrong(e)), "lia", 1),
+        lambda s, e: narrows.compare(s, "lia", Wrong(e)),
+        lambda s, e: narrows.compare(s, Listed(e), 1),
+        lambda s, e: narrows.run(s, seed=Wrong(e)),
+        lambda s, e: s.set("flows.x.routes", Listed(e)),
+        lambda s, e: narrows.sweep(narrows.Plan(s, "lia", sweep={"links.bottleneck1.rate": Wrong(e)})),
+        lambda s, e: narrows.detect(Wrong(e)) if isinstance(e, KeyboardInterrupt) else narrows.detect(r for r in Rows(e)),
+    ],
+)
+def test_what_arguments_raise_is_raised(scenario: narrows.Scenario, call, error: BaseException) -> None:
+    with pytest.raises(type(error)) as raised:
+        call(scenario, error)
+    assert raised.value is error
+
+
+class Rows(Wrong):
+    """Rows of delays."""
+
+    def __iter__(self) -> Iterator[tuple[float, str, float]]:  # type: ignore[override]
+        yield (0.0, "a", 1.0)
+        raise self.error
+
+
+def test_many_values_are_read_at_once() -> None:
+    start = time.process_time()
+    values = [str(value) for value in range(10**5)]
+    with pytest.raises(narrows.Error, match="found 7 twice"):
+        narrows.compare("sbd/nsb-2", "lia", 1, sweep={"links.bottleneck1.queue": [*values, "7"]})
+    # To compare each with each took 15 s; this is that of the unoptimised library on a machine that does other work.
+    assert time.process_time() - start < 2
 
 
 def test_other_threads_go_on_meanwhile(scenario: narrows.Scenario) -> None:

@@ -14,7 +14,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -90,12 +96,36 @@ def test_a_comparison_that_ctrl_c_stops_loses_no_finished_run(tmp_path: Path) ->
         said = child.communicate(timeout=120)[0].split("\n")
     assert said[-2:] == ["interrupted", ""], said
     assert not (out / "rows.csv").exists()
-    told: list[int] = []
-    resumed = compared(out, resume=True, progress=lambda done, of: told.append(done))
-    # What had finished is there at once.
-    assert told[0] >= done, told
-    same(resumed, compared(tmp_path / "whole", progress=False))
+    # A line for each run, after that of the plan.
+    assert len((out / "unfinished.jsonl").read_text().splitlines()) > done
+    same(compared(out, resume=True, progress=False), compared(tmp_path / "whole", progress=False))
     assert files(out) == files(tmp_path / "whole")
+
+
+def test_a_sweep_that_ctrl_c_stops_loses_no_finished_task(whole: narrows.Comparison, tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    code = f"""if True:
+        import narrows, time
+        from test_sweep import plan
+        def said(done, of):
+            print(done, flush=True)
+            time.sleep(0.2)
+        try:
+            narrows.sweep(plan(), out={str(out)!r}, progress=said)
+        except KeyboardInterrupt:
+            print("interrupted")
+    """
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, cwd=HERE) as child:
+        assert child.stdout is not None
+        while (done := int(child.stdout.readline())) < 3:
+            pass
+        child.send_signal(signal.SIGINT)
+        said = child.communicate(timeout=120)[0].split("\n")
+    assert said[-2:] == ["interrupted", ""], said
+    assert len(list(out.glob("part-*.parquet"))) >= done
+    told: list[int] = []
+    same(narrows.sweep(plan(), out=out, resume=True, progress=lambda done, _: told.append(done)), whole)
+    assert all(now > done for now in told), told
 
 
 def test_a_folder_of_results_is_the_commands(tmp_path: Path) -> None:
@@ -135,6 +165,40 @@ class Counting(Executor):
         future: Future = Future()
         future.set_result(fn(*args))
         return future
+
+
+class Losing(Counting):
+    """Loses the worker of each task so often."""
+
+    def __init__(self, often: int, error: BaseException) -> None:
+        super().__init__()
+        self.often, self.error = often, error
+        self.tries: dict[str, int] = {}
+
+    def submit(self, fn, /, task, *args):  # type: ignore[no-untyped-def]
+        self.tries[task] = self.tries.get(task, 0) + 1
+        if self.tries[task] > self.often:
+            return super().submit(fn, task, *args)
+        future: Future = Future()
+        future.set_exception(self.error)
+        return future
+
+
+@pytest.mark.parametrize("error", [CancelledError(), ConnectionResetError()])
+def test_a_lost_workers_tasks_are_done_again(whole: narrows.Comparison, error: BaseException) -> None:
+    once = Losing(1, error)
+    same(narrows.sweep(plan(), once), whole)
+    assert set(once.tries.values()) == {2} and once.count == 8
+    # Not for ever, as the task may be what kills them.
+    always = Losing(10**9, error)
+    with pytest.raises(type(error)):
+        narrows.sweep(plan(), always)
+    assert max(always.tries.values()) == _sweep.TRIES + 1
+    # One that is wrong is wrong anywhere.
+    wrong = Losing(10**9, ZeroDivisionError())
+    with pytest.raises(ZeroDivisionError):
+        narrows.sweep(plan(), wrong)
+    assert max(wrong.tries.values()) == 1
 
 
 def test_what_is_done_is_not_done_again(whole: narrows.Comparison, tmp_path: Path) -> None:
@@ -349,22 +413,64 @@ def test_a_long_plan_takes_little_memory() -> None:
     assert resident() - before < 1 << 20
 
 
+def test_the_points_of_a_long_plan_are_made_one_at_a_time() -> None:
+    long = brief().set("duration", "1000 s")
+
+    def made(points: int) -> tuple[float, int]:
+        rates = [f"{1000 + rate} kbit/s" for rate in range(points)]
+        gc.collect()
+        start, before = time.process_time(), resident()
+        tasks = _narrows.Sweep(long, "lia", 1, {"links.bottleneck1.rate": rates}, None, "sim", None, None, False)
+        assert len(tasks) == points and json.loads(tasks.task(points - 1))["set"][0]["value"] == rates[-1]
+        return time.process_time() - start, resident() - before
+
+    few, many = made(1000), made(20_000)
+    # All of them took 20 times as long, and 20 kB each.
+    assert many[0] < 3 * few[0] + 0.2, (few, many)
+    assert many[1] < 40 << 20, (few, many)
+
+
+def test_what_is_wrong_of_a_late_point_is_said_before_its_task() -> None:
+    long = brief().set("duration", "1000 s")
+    results = _narrows.Sweep(brief(), "lia", 1, None, None, "sim", None, None, False)
+
+    rates = [f"{1000 + rate} kbit/s" for rate in range(1500)] + ["9 Mbt/s"]
+    told: list[int] = []
+    with pytest.raises(narrows.Error, match="Mbt/s") as error:
+        narrows.sweep(
+            narrows.Plan(long, "lia", 1, sweep={"links.bottleneck1.rate": rates}),
+            Canned(_narrows.work(results.task(0))),
+            progress=lambda done, _: told.append(done),
+        )
+    assert error.value.field == "links.bottleneck1.rate"
+    assert 0 < len(told) < 1000
+    # Of few points it is said at once.
+    with pytest.raises(narrows.Error, match="Mbt/s"):
+        _narrows.Sweep(long, "lia", 1, {"links.bottleneck1.rate": rates[-2:]}, None, "sim", None, None, False)
+
+
 @pytest.mark.slow
-def test_a_plan_of_100_000_tasks_takes_little_memory() -> None:
+@pytest.mark.parametrize(("points", "seeds", "each"), [(1000, 100, 0), (10_000, 1, 8 << 10)])
+def test_a_plan_of_many_tasks_takes_little_memory(points: int, seeds: int, each: int) -> None:
     long = brief().set("duration", "1000 s")
     results = _narrows.Sweep(brief(), "lia", 1, None, None, "sim", None, None, False)
     canned = Canned(_narrows.work(results.task(0)))
     sizes = [resident()]
+    start, first = time.process_time(), []
 
     def look(done: int, _: int) -> None:
+        if done == 1:
+            first.append(time.process_time() - start)
         if done % 1000 == 0:
             sizes.append(resident())
 
-    sweep = {"links.bottleneck1.rate": [f"{1000 + rate} kbit/s" for rate in range(1000)]}
-    done = narrows.sweep(narrows.Plan(long, "lia", 100, sweep=sweep), canned, progress=look)
-    assert len(done.runs) == 10**5 and len(done.rows) == 1000
-    # What stays is scenarios and rows, and some 200 bytes of a run; the summaries would be 400 MB.
-    assert max(sizes) - sizes[0] < 100 << 20, sizes
+    sweep = {"links.bottleneck1.rate": [f"{1000 + rate} kbit/s" for rate in range(points)]}
+    done = narrows.sweep(narrows.Plan(long, "lia", seeds, sweep=sweep), canned, progress=look)
+    assert len(done.runs) == points * seeds and len(done.rows) == points
+    # What stays is rows, and some 200 bytes of a run; the summaries of the one would be 400 MB, the scenarios of the other
+    # 240 MB.
+    assert max(sizes) - sizes[0] < (100 << 20) + points * each, sizes
+    assert first[0] < 10, first
 
 
 class CommClosedError(OSError):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
 from narrows import _narrows
+from narrows._error import Error
 from narrows._narrows import Comparison, Detection, PaperTable, Run, Scenario, Table
 
 # Python 3.9 has no `|` of types outside annotations.
@@ -50,7 +51,8 @@ def run(
     signal : str, optional
         Delay signal of the detector: receiver-us, sender-us, sender-ms, rtt or srtt.
     on : str
-        What runs it: ``"sim"``, the simulator.
+        What runs it: ``"sim"``, the simulator; ``"quic"``, QUIC end points in virtual time, and ``"kernel"``, this
+        machine's kernel, for root, where they are built in (the wheel has QUIC).
     law : str or path, optional
         A law of one's own, ``mine.h``, for use in `cc` (``narrows law new mine.h``); needs a C compiler. A process
         has one at most.
@@ -71,6 +73,10 @@ def run(
         What is wrong of the arguments, or why it cannot run.
     KeyboardInterrupt
         Ctrl-C.
+
+    References
+    ----------
+    `laws()`, `detectors()` and `parameters()` have the source of each; `scenarios()` has that of a network's numbers.
     """
     return _narrows.run(scenario, cc, seed, series, signal, on, law, threads, force)
 
@@ -106,7 +112,7 @@ def compare(
     signal : str or list of str, optional
         Delay signals of the detectors, a row each.
     on : str or list of str
-        What runs them.
+        What runs them, as of `run`, a row each.
     law : str or path, optional
         A law of one's own, for use in `cc`.
     jobs : int, optional
@@ -131,7 +137,11 @@ def compare(
     Error
         What is wrong of the arguments, or in a run.
     KeyboardInterrupt
-        Ctrl-C.
+        Ctrl-C; without `out` no run is kept.
+
+    References
+    ----------
+    `laws()` and `detectors()` have the source of each, `metrics()` says what the columns are.
     """
     done = progress if callable(progress) else None
     shown = progress is True
@@ -196,8 +206,19 @@ def detect(
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(["flow", "t_s", "owd_ms"])
-    writer.writerows((flow, time, delay) for time, flow, delay in data)
+    writer.writerows(_turned(data))
     return _narrows.detect("data", table.getvalue().encode(), detector, chosen, flows, min_packets)
+
+
+def _turned(data: Iterable[tuple[float, str, float]]) -> Iterator[tuple[str, float, float]]:
+    """The rows as the table has them."""
+    for row in data:
+        try:
+            time, flow, delay = row
+        except (TypeError, ValueError):
+            expected = "(time in s, flow, delay in ms)"
+            raise Error(f"data: found {row!r}; expected {expected}", field="data", expected=expected) from None
+        yield flow, time, delay
 
 
 def papers(
@@ -235,6 +256,10 @@ def papers(
     ------
     Error
         There is none of a name, or a run fails.
+
+    References
+    ----------
+    `PaperTable.about` has a table's place in its paper, ``narrows papers list`` the papers.
     """
     chosen = [names] if isinstance(names, str) else list(names)
     return _narrows.papers(chosen, quick, seeds, jobs or 0, out, resume)
@@ -246,7 +271,7 @@ def laws() -> Table:
     Returns
     -------
     Table
-        A law each, with its source.
+        A row for each law, with its source.
     """
     return _narrows.listed("laws")
 
@@ -257,7 +282,7 @@ def detectors() -> Table:
     Returns
     -------
     Table
-        A detector each, with its source.
+        A row for each detector, with its source.
     """
     return _narrows.listed("detectors")
 
@@ -268,7 +293,7 @@ def controls() -> Table:
     Returns
     -------
     Table
-        A control each.
+        A row for each control.
     """
     return _narrows.listed("controls")
 
@@ -279,7 +304,7 @@ def parameters() -> Table:
     Returns
     -------
     Table
-        A parameter each, with its unit, range and source.
+        A row for each parameter, with its unit, range and source.
     """
     return _narrows.listed("params")
 
@@ -290,7 +315,7 @@ def metrics() -> Table:
     Returns
     -------
     Table
-        A metric each, with its unit.
+        A row for each metric, with its unit.
     """
     return _narrows.listed("metrics")
 
@@ -301,6 +326,6 @@ def scenarios() -> Table:
     Returns
     -------
     Table
-        A scenario each, with its source.
+        A row for each scenario, with its source.
     """
     return _narrows.listed("scenarios")

@@ -46,7 +46,7 @@ class Plan:
     signal : str or list of str, optional
         Delay signals of the detectors, a row each.
     on : str or list of str
-        What runs them; nothing that runs in real time.
+        What runs them, as of `run`; nothing that runs in real time, as the kernel does.
     law : str or path, optional
         A law of one's own; each worker compiles it from this file.
     """
@@ -99,7 +99,11 @@ def sweep(
         What is wrong of the plan, in a run, or with `out`; a worker that has another build; a pool that lost a
         worker and takes no more tasks (its finished tasks are in `out`).
     KeyboardInterrupt
-        Ctrl-C.
+        Ctrl-C; what was finished is in `out`.
+
+    References
+    ----------
+    `laws()` and `detectors()` have the source of each, `metrics()` says what the columns are.
     """
     tasks = _narrows.Sweep(
         plan.scenarios,
@@ -168,6 +172,7 @@ def _drive(
     pending: dict[Future[str], int] = {}
     tries: dict[int, int] = {}
     within = (tasks,) if client is None else ()
+    checked = False
 
     def submit(task: int) -> None:
         pending[executor.submit(_narrows.work, tasks.task(task), *within)] = task
@@ -179,7 +184,9 @@ def _drive(
                 submit(task)
             if not pending:
                 return
-            done, _ = wait(pending, timeout=LOOK, return_when=FIRST_COMPLETED)
+            # What is wrong of a point is said long before its task, while there is nothing else to do.
+            checked = checked or tasks.check()
+            done, _ = wait(pending, timeout=LOOK if checked else 0, return_when=FIRST_COMPLETED)
             for future in done:
                 task = pending.pop(future)
                 try:
