@@ -115,14 +115,14 @@ python: setup ## the wheel of the Python package, target/wheels/narrows-*.whl, t
 	scripts/python wheel
 
 test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
-	scripts/lint --long
 	cargo test --locked --release -- --include-ignored
 	-scripts/python venv
 	cargo test --locked --release -p narrows-python -- --ignored
 	cargo test --locked -p narrows-quic-sim --features qlog --test qlog
 	@if scripts/setup kernel; then cargo test --locked -p narrows --features kernel --test kernel -- --ignored --nocapture && \
 		cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture && \
-		NARROWS_SOAK_MINUTES=$(SOAK) cargo test --locked -p narrows-kernel --test soak -- --ignored --nocapture; fi
+		NARROWS_SOAK_MINUTES=$(SOAK) cargo test --locked -p narrows-kernel --test soak -- --ignored --nocapture && \
+		scripts/lint --long; fi
 
 fidelity: setup ## the figures of docs/method/fidelity.md: the simulator against theory, ns-2 and ns-3
 	scripts/fidelity

@@ -15,10 +15,10 @@
  * A queue that overflows stands for more than a round trip before, while one of the path's own
  * bursts is gone within it. One that holds less than 1/32 of the bandwidth-delay product is not
  * worth the name; one that is managed stands at 5 ms where it drops (RFC 8289), so this may be
- * wrong of one from 80 ms on. With a few packets in a round trip, jitter hides how small the delay
- * was, and so looks like a queue, but one that comes and goes from a round trip to the next: that
- * is J, while a queue that fills or drains lies between its neighbours. Of one of a few packets J
- * is some rtt / 160.
+ * wrong of one from 160 ms on, with jitter from 80 ms. With a few packets in a round trip, jitter
+ * hides how small the delay was, and so looks like a queue, but one that comes and goes from a
+ * round trip to the next: that is J, while a queue that fills or drains lies between its neighbours
+ * but where it turns. J below rtt / 128 is what queues of a few packets have without jitter.
  */
 #ifndef NARROWS_DETECT_RANDOM_LOSS_H
 #define NARROWS_DETECT_RANDOM_LOSS_H

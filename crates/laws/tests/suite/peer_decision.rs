@@ -164,7 +164,8 @@ fn seconds_of_random_losses(queue_us: u32) -> usize {
 fn jitter_hides_neither_that_losses_are_random_nor_that_they_are_not() {
     let found = seconds_of_random_losses(0);
     assert!(found > 30, "all three in {found} of 100 s");
-    assert_eq!(seconds_of_random_losses(20_000), 0, "of 100 s");
+    // A tenth of the round trip: jitter widens the bound to a sixteenth at most.
+    assert_eq!(seconds_of_random_losses(2_000), 0, "of 100 s");
 }
 
 #[test]
