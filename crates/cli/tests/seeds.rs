@@ -214,18 +214,18 @@ fn a_shard_with_a_damaged_file_is_refused() {
         done(compare(home, "2", shard, &["--shard", &format!("{shard}/2")]));
     }
     let merge = || run(home, &["merge", "1", "2", "--out", "all"]);
-    let number = |text: &str| {
+    let number: fn(&str) -> String = |text| {
         let (before, after) = text.split_once("\"goodput_mbps\": ").unwrap();
         format!("{before}\"goodput_mbps\": 1{after}")
     };
-    let half = |text: &str| {
+    let half: fn(&str) -> String = |text| {
         let lines: Vec<&str> = text.lines().collect();
         lines[..lines.len() / 2].join("\n") + "\n"
     };
-    let damages: [(&str, &dyn Fn(&str) -> String); 3] = [
-        ("1/runs/mine/reno/seed-1.csv", &half),
-        ("2/runs/mine/olia+ssc/seed-2.decisions.csv", &half),
-        ("2/runs/mine/reno/seed-2.json", &number),
+    let damages = [
+        ("1/runs/mine/reno/seed-1.csv", half),
+        ("2/runs/mine/olia+ssc/seed-2.decisions.csv", half),
+        ("2/runs/mine/reno/seed-2.json", number),
     ];
     for (name, damage) in damages {
         let path = home.join(name);

@@ -456,7 +456,7 @@ impl Sweep {
         let named = at_once(py, || Named::of(scenarios, cc, seeds, sweep, signal, on, law))?;
         let work = |stop: &Arc<AtomicBool>| {
             let choice = named.choice()?;
-            for host in choice.hosts.iter().filter(|host| host.real_time()) {
+            if let Some(host) = choice.hosts.iter().find(|host| host.real_time()) {
                 let message = format!(
                     "{} runs in real time on one machine; expected compare(), or sim",
                     host.id()
