@@ -26,7 +26,8 @@ pub fn can_run(test: &str, needs: Result<(), String>) -> bool {
 /// Waits for this test's turn, in which nobody runs scenarios on this kernel. None if it
 /// [cannot run](can_run).
 pub fn turn(test: &str, needs: Result<(), String>) -> Option<Turn> {
-    Some(Turn { _controls: Some(hold_controls()), ..turn_of_scenarios(test, needs)? })
+    let turn = turn_of_scenarios(test, needs)?;
+    Some(Turn { _controls: Some(hold_controls()), ..turn })
 }
 
 /// The same for a test that runs scenarios on this kernel itself: between them others may.
