@@ -81,9 +81,19 @@ fn the_number_of_threads_changes_nothing() {
     assert!(one == with(3), "three threads give other results than one");
 }
 
-/// Those that run in parts at all, cut short; all others run as on one thread.
 #[test]
 fn the_threads_of_a_run_change_no_shipped_scenario() {
+    shipped_scenarios_are_the_same_on(&[3]);
+}
+
+#[test]
+#[ignore = "a minute: make test-long"]
+fn no_number_of_threads_changes_a_shipped_scenario() {
+    shipped_scenarios_are_the_same_on(&[2, 3, 8]);
+}
+
+/// Those that run in parts at all, cut short; all others run as on one thread.
+fn shipped_scenarios_are_the_same_on(threads: &[usize]) {
     let mut parted = 0;
     for name in shipped() {
         let scenario = short(name);
@@ -95,7 +105,7 @@ fn the_threads_of_a_run_change_no_shipped_scenario() {
         parted += 1;
         let control = Some("greno+xcorr".parse().unwrap());
         let alone = on_threads(&scenario, control, 7, 1);
-        for threads in [2, 3, 8] {
+        for &threads in threads {
             let several = on_threads(&scenario, control, 7, threads);
             assert!(several == alone, "{name} on {threads} threads");
         }
