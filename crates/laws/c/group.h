@@ -309,8 +309,10 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 	if (mask & ~g->mask)
 		g->mask_us = ev->now_us;
 	g->mask = (nr_u8)mask;
-	if (word && (now | 1) - word >= NR_GROUP_EVENT_US)
-		NR_WRITE(line->word[0], 0); /* before the clock of 32 bits repeats */
+	/* Before the clock of 32 bits repeats, or after it has: the path may have been silent. */
+	if (word &&
+	    ((now | 1) - word >= NR_GROUP_EVENT_US || ev->now_us - g->cut_us >= NR_GROUP_EVENT_US))
+		NR_WRITE(line->word[0], 0);
 	/* Nothing arrives, so the path has no part in what its siblings lose. */
 	if (ev->kind == NR_TIMEOUT)
 		return 0;

@@ -153,12 +153,16 @@ __u32 BPF_PROG(nr_ssthresh, struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct nr_sock *s = nr_sk(sk);
 	struct nr_entry *e = entry(sk);
+	nr_u64 now_us = bpf_ktime_get_ns() / 1000;
 	struct nr_event *ev;
 
 	if (!e)
 		return tcp_reno_ssthresh(sk);
 	leave_ssthresh(sk, e);
 	ev = fill(sk, e, NR_RECOVERY);
+	/* If the local queue drops an acknowledgement, the stack's time is the last segment's. */
+	if (now_us > ev->now_us + 1000)
+		ev->now_us = now_us;
 	ev->lost = tp->lost - s->lost;
 	s->lost = tp->lost;
 	if (tp->ecn_flags & TCP_ECN_OK && !tp->lost_out)

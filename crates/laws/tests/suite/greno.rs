@@ -633,3 +633,24 @@ proptest! {
         prop_assert_eq!(f64::from(reduced.ssthresh), whole(expected));
     }
 }
+
+/// The time of a congestion event has 32 bits of microseconds, which repeat after 71 minutes and 35 seconds.
+#[test]
+fn a_path_that_was_silent_for_71_minutes_cuts_nobody_for_its_old_loss() {
+    let mut host = group(&[40, 40]);
+    host.report(0, EventKind::Recovery);
+    host.report(0, EventKind::Recovered);
+    let repeats_us = host.now_us + (1 << 32);
+    // The other goes on all the time.
+    host.now_us = repeats_us + 190_000;
+    for _ in 0..3 {
+        let event = Event { delivered: 80, ..host.event(1, EventKind::Acked) };
+        host.send(1, &event);
+        host.set_cwnd(1, 40);
+    }
+    host.now_us += 10_000;
+    host.report(0, EventKind::Acked);
+    host.now_us += 1_000;
+    host.report(1, EventKind::Acked);
+    assert_eq!(host.conn.path(1).cwnd, 40);
+}

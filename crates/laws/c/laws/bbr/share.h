@@ -99,6 +99,7 @@ NR_INLINE void nr_bbr_publish_silence(struct nr_conn *c, nr_u32 i)
 struct nr_bbr_group {
 	nr_u32 paths;	      /* with a bandwidth */
 	nr_u32 leader;	      /* the first in ProbeBW that is live; NR_MAX_PATHS: none */
+	nr_u32 lead;	      /* and its phase */
 	nr_u32 probing;	      /* paths in ProbeBW */
 	nr_u32 flags;	      /* NR_BBR_LIMITED, NR_BBR_CONSERVES of any other that is live */
 	nr_u32 others;	      /* the phases of the others that are live, as bits; NR_BBR_MET */
@@ -139,7 +140,10 @@ NR_NOINLINE int nr_bbr_read(const struct nr_conn *c, nr_u32 i, nr_u32 set, struc
 		live = nr_bbr_is_live(&c->path[j], now);
 		if (code < NR_BBR_NO_PHASE) {
 			g->probing++;
-			g->leader = live && j < g->leader ? j : g->leader;
+			if (live && g->leader == NR_MAX_PATHS) {
+				g->leader = j;
+				g->lead = code;
+			}
 		}
 		if (j == i)
 			continue;
@@ -180,7 +184,7 @@ NR_INLINE nr_u32 nr_bbr_one_flow(NR_HOOK, const struct nr_bbr_group *g, int fres
 	b->hold = !!(g->flags & NR_BBR_CONSERVES);
 	b->joins = !!g->resting;
 	if (g->leader < NR_MAX_PATHS && g->leader != i)
-		lead = NR_READ(c->path[g->leader & 7].word[1]) & NR_PHASE;
+		lead = g->lead;
 	nr_bbr_follow(NR_ARGS, lead, g->others);
 	if (b->mode != NR_BBR_STARTUP) {
 		b->part = (nr_u32)(own * NR_BBR_PART / g->sum);
