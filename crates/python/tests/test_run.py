@@ -379,6 +379,7 @@ def test_other_threads_go_on_meanwhile(scenario: narrows.Scenario) -> None:
     assert away < 0.5 * (looks[-1] - looks[0]), (away, len(looks))
 
 
+@pytest.mark.slow
 def test_many_runs_take_no_more_memory_than_a_few(scenario: narrows.Scenario) -> None:
     def some(runs: int) -> int:
         for seed in range(runs):

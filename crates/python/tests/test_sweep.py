@@ -383,6 +383,7 @@ class Canned(Executor):
         return future
 
 
+@pytest.mark.slow
 def test_a_long_plan_takes_little_memory() -> None:
     # So long a run that each is a task of its own.
     long = brief().set("duration", "1000 s")
