@@ -70,6 +70,8 @@ struct nr_law {
 	void (*undo)(NR_HOOK);	  /* that reduction was spurious */
 	void (*timeout)(NR_HOOK); /* after the reduction, if there was one */
 	void (*restart)(NR_HOOK); /* data after idle, which reduced the window */
+	/* Packets had `before` bytes, and have others from now on; windows that the law keeps. */
+	void (*resized)(NR_HOOK, nr_u32 before);
 
 	/* Model laws, instead of all above. */
 	void (*event)(NR_HOOK);

@@ -70,6 +70,7 @@ enum nr_flag {
 	NR_F_PACED = 1 << 7,	/* the host paces what it sends */
 	NR_F_SRTT = 1 << 8,	/* a detector samples srtt8_us, not the delay of the sample */
 	NR_F_NO_DELAY = 1 << 9, /* rtt_us does not stand in for an owd_us that is missing */
+	NR_F_RESIZED = 1 << 10, /* if mss has changed, cwnd and ssthresh are in packets of that */
 };
 
 enum nr_advice {

@@ -148,4 +148,11 @@ NR_INLINE void nr_publish(struct nr_path *line, const struct nr_event *ev)
 	NR_WRITE(line->state, ev->state);
 }
 
+/* A window of packets that had `before` bytes, in packets of `mss`; at least 1. */
+NR_INLINE nr_u64 nr_resized(nr_u64 window, nr_u32 before, nr_u32 mss)
+{
+	window = window / mss * before + window % mss * before / mss;
+	return window ? window : 1;
+}
+
 #endif

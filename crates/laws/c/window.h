@@ -268,8 +268,21 @@ NR_INLINE void nr_adopt(NR_HOOK)
 		p->skip = inflight - p->cwnd;
 }
 
+/* The host has converted the windows that it gives. */
+NR_INLINE void nr_window_resized(NR_HOOK, nr_u32 before)
+{
+	if (p->prior_cwnd)
+		p->prior_cwnd = (nr_u32)nr_resized(p->prior_cwnd, before, ev->mss);
+	if (p->prior_ssthresh < NR_SSTHRESH_MAX)
+		p->prior_ssthresh = (nr_u32)nr_resized(p->prior_ssthresh, before, ev->mss);
+	if (nr_this.resized)
+		nr_this.resized(NR_ARGS, before);
+}
+
 NR_INLINE void nr_window_event(nr_u32 start, NR_HOOK)
 {
+	nr_u32 mss = c->path[i & 7].mss;
+
 	if (ev->kind == NR_LEFT) {
 		nr_clear(c, i);
 		*p = (struct nr_private){0};
@@ -279,6 +292,8 @@ NR_INLINE void nr_window_event(nr_u32 start, NR_HOOK)
 		nr_joined(start, NR_ARGS);
 	if (!p->cwnd) /* no path: Linux calls some hooks before init and after release */
 		return;
+	if (ev->flags & NR_F_RESIZED && mss && ev->mss && ev->mss != mss)
+		nr_window_resized(NR_ARGS, mss);
 	nr_publish(&c->path[i & 7], ev);
 	nr_adopt(NR_ARGS);
 	if (nr_this.before)

@@ -111,6 +111,8 @@ pub mod flag {
     pub const SRTT: u32 = 1 << 8;
     /// A detector does not sample `rtt_us` in place of a one-way delay that is missing.
     pub const NO_DELAY: u32 = 1 << 9;
+    /// If `mss` has changed, `cwnd` and `ssthresh` are in packets of that.
+    pub const RESIZED: u32 = 1 << 10;
 }
 
 /// One event of one path (`struct nr_event`). The host fills all fields; unknown values are 0.
@@ -711,6 +713,7 @@ mod tests {
             ("NR_F_PACED", flag::PACED as usize),
             ("NR_F_SRTT", flag::SRTT as usize),
             ("NR_F_NO_DELAY", flag::NO_DELAY as usize),
+            ("NR_F_RESIZED", flag::RESIZED as usize),
             // Hooks follow what Rust has of a detector; growth is kept in the last words of a path.
             ("offsetof(struct nr_detector, masks)", size_of::<DetectorTable>().next_multiple_of(8)),
             ("offsetof(struct nr_private, credit)", 0),

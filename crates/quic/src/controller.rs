@@ -179,7 +179,7 @@ impl PathController {
         let state = if self.slot.is_parked() { State::Backup } else { State::Active };
         Event {
             kind: kind as u32,
-            flags: flag::PACED | if self.shared().srtt { flag::SRTT } else { 0 },
+            flags: flag::PACED | flag::RESIZED | if self.shared().srtt { flag::SRTT } else { 0 },
             state: state as u32,
             now_us,
             lost: std::mem::take(&mut self.lost),
@@ -763,19 +763,53 @@ mod tests {
     /// A window leaves at once, fills the window, and is acknowledged in pairs after 40 ms.
     fn round(path: &mut PathController, now: &mut Instant, next: &mut u64) {
         let (rtt, sent, first) = (Duration::from_millis(40), *now, *next);
-        while path.inflight + 1200 <= path.window() {
-            path.on_packet_sent(sent, 1200, *next);
+        let size = path.mtu;
+        let bytes = u64::from(size);
+        while path.inflight + bytes <= path.window() {
+            path.on_packet_sent(sent, size, *next);
             *next += 1;
         }
         path.on_cwnd_limited();
         *now += rtt;
         for number in first..*next {
-            path.arrived(sent, 1200, number, rtt);
+            path.arrived(sent, bytes, number, rtt);
             if number % 2 == 1 || number + 1 == *next {
-                path.on_end_acks(*now, (*next - 1 - number) * 1200, false, Some(number));
+                path.on_end_acks(*now, (*next - 1 - number) * bytes, false, Some(number));
             }
         }
         *now += Duration::from_millis(1);
+    }
+
+    /// RFC 9000, section 14.3: a path may find that larger packets pass, and may go back to smaller ones.
+    #[test]
+    fn packets_of_another_size_leave_the_bytes_of_cubic_s_curve() {
+        // Eight round trips from the plateau on, and from far below it, in which sizes change as in noq's search.
+        let bytes = |control: &str, losses: usize, sizes: &[u16]| {
+            let (mut path, mut now, mut next) = (path_of(control), Instant::now(), 0);
+            (0..4).for_each(|_| round(&mut path, &mut now, &mut next));
+            for _ in 0..losses {
+                let sent = now - Duration::from_millis(41);
+                path.on_congestion_event(now, sent, false, false, 1200, next - 1);
+                (0..3).for_each(|_| round(&mut path, &mut now, &mut next));
+            }
+            for n in 0..8 {
+                if let Some(&size) = sizes.get(n) {
+                    path.on_mtu_update(size);
+                }
+                round(&mut path, &mut now, &mut next);
+            }
+            path.window()
+        };
+        for control in ["cubic", "gcubic+xcorr"] {
+            for losses in [1, 2] {
+                let same = bytes(control, losses, &[]);
+                for sizes in [&[1326, 1389, 1420, 1452][..], &[1452, 1200]] {
+                    let other = bytes(control, losses, sizes);
+                    let off = other.abs_diff(same) * 100 / same;
+                    assert!(off <= 3, "{control}, {losses}: {same} bytes, {other} by {sizes:?}");
+                }
+            }
+        }
     }
 
     #[test]

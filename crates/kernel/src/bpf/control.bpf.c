@@ -177,9 +177,10 @@ static __always_inline struct nr_event *fill(struct sock *sk, struct nr_entry *e
 {
 	struct nr_event *ev = &e->slot[nr_sk(sk)->slot & (NR_MAX_PATHS - 1)].event;
 	struct tcp_sock *tp = tcp_sk(sk);
+	nr_u64 last_us = ev->now_us; /* which may have been read later than the stack's */
 
 	*ev = (struct nr_event){
-	    .now_us = tp->tcp_mstamp,
+	    .now_us = tp->tcp_mstamp > last_us ? tp->tcp_mstamp : last_us,
 	    .kind = kind,
 	    .state = NR_ACTIVE,
 	    .inflight = tcp_packets_in_flight(tp),

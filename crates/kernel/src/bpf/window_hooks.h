@@ -37,6 +37,22 @@ static __always_inline bool round_over(struct sock *sk, nr_u32 ack)
 	return true;
 }
 
+/*
+ * If the local queue drops an acknowledgement, __tcp_transmit_skb() reduces the window at the time
+ * of the last segment. Processing an acknowledgement or a timer takes less than NR_STALE_US.
+ */
+#define NR_STALE_US 1000
+
+static __always_inline struct nr_event *fill_reduction(struct sock *sk, struct nr_entry *e)
+{
+	struct nr_event *ev = fill(sk, e, NR_RECOVERY);
+	nr_u64 now_us = bpf_ktime_get_ns() / 1000;
+
+	if (now_us > ev->now_us + NR_STALE_US)
+		ev->now_us = now_us;
+	return ev;
+}
+
 /* The same right after the stack called nr_ssthresh(): the law's value holds. */
 static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
 {
@@ -46,7 +62,7 @@ static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
 	if (tcp_sk(sk)->snd_ssthresh == path->ssthresh)
 		return;
 	/* If the program was skipped, this is the law's event; a repeated event changes nothing. */
-	ev = fill(sk, e, NR_RECOVERY);
+	ev = fill_reduction(sk, e);
 	ev->cwnd = path->cwnd;
 	ev->ssthresh = path->ssthresh;
 	nr_event(sk, e);
@@ -153,16 +169,12 @@ __u32 BPF_PROG(nr_ssthresh, struct sock *sk)
 	struct tcp_sock *tp = tcp_sk(sk);
 	struct nr_sock *s = nr_sk(sk);
 	struct nr_entry *e = entry(sk);
-	nr_u64 now_us = bpf_ktime_get_ns() / 1000;
 	struct nr_event *ev;
 
 	if (!e)
 		return tcp_reno_ssthresh(sk);
 	leave_ssthresh(sk, e);
-	ev = fill(sk, e, NR_RECOVERY);
-	/* If the local queue drops an acknowledgement, the stack's time is the last segment's. */
-	if (now_us > ev->now_us + 1000)
-		ev->now_us = now_us;
+	ev = fill_reduction(sk, e);
 	ev->lost = tp->lost - s->lost;
 	s->lost = tp->lost;
 	if (tp->ecn_flags & TCP_ECN_OK && !tp->lost_out)

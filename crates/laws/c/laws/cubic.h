@@ -276,6 +276,50 @@ NR_INLINE void nr_cubic_restart(NR_HOOK)
 	nr_cubic(p)->now.start_us = 0;
 }
 
+/* The curve goes on at `rise` below or above its plateau, on the side that it is on now. */
+NR_INLINE void nr_cubic_go_on(struct nr_cubic_epoch *e, nr_u64 now_us, nr_u64 rise, nr_u32 share)
+{
+	nr_u64 t = now_us - e->start_us, d = nr_cubic_k(rise, share);
+
+	e->start_us = now_us;
+	if (t >= e->k_us)
+		e->start_us -= d < now_us ? d : now_us - 1;
+	e->k_us = t < e->k_us ? (nr_u32)d : 0;
+}
+
+NR_INLINE void nr_cubic_epoch_resized(struct nr_cubic_epoch *e, nr_u32 before, nr_u32 mss)
+{
+	if (e->w_max)
+		e->w_max = nr_resized(e->w_max, before, mss);
+	e->w_est = nr_resized(e->w_est, before, mss);
+	e->w_prior = nr_cubic_prior(nr_resized((nr_u64)e->w_prior << 24, before, mss));
+}
+
+/* C is in packets: the curve goes on at the same bytes. An undo begins a new epoch. */
+NR_NOINLINE int nr_cubic_in_packets_of(struct nr_cubic *cubic, nr_u64 now_us, nr_u32 before,
+				       nr_u32 mss)
+{
+	struct nr_cubic_epoch *e;
+	nr_u64 rise;
+
+	if (!cubic || !mss)
+		return 0;
+	e = &cubic->now;
+	nr_cubic_epoch_resized(e, before, mss);
+	nr_cubic_epoch_resized(&cubic->prior, before, mss);
+	cubic->prior.start_us = 0;
+	if (!e->start_us)
+		return 1;
+	rise = nr_cubic_rise(e->k_us, now_us - e->start_us, cubic->share);
+	nr_cubic_go_on(e, now_us, nr_resized(rise, before, mss), cubic->share);
+	return 1;
+}
+
+NR_INLINE void nr_cubic_resized(NR_HOOK, nr_u32 before)
+{
+	nr_cubic_in_packets_of(nr_cubic(p), ev->now_us, before, ev->mss);
+}
+
 NR_INLINE nr_u32 nr_cubic_cut(nr_u32 cwnd)
 {
 	nr_u32 ssthresh = (nr_u32)(cwnd * 7ull / 10);
@@ -306,6 +350,7 @@ NR_LAW(cubic) = {
     .undo = nr_cubic_undo,
     .timeout = nr_cubic_timeout,
     .restart = nr_cubic_restart,
+    .resized = nr_cubic_resized,
 };
 
 #endif

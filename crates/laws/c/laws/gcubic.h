@@ -171,12 +171,8 @@ NR_NOINLINE int nr_gcubic_epoch(struct nr_private *p, nr_u32 set, nr_u32 share, 
 		/* At the same height of another curve, with the same plateau. */
 		nr_u64 t = now_us - e->start_us;
 		nr_u64 rise = nr_cubic_rise(e->k_us, t, own->cubic.share);
-		nr_u64 d = nr_cubic_k(rise, share);
 
-		e->start_us = now_us;
-		if (t >= e->k_us)
-			e->start_us -= d < now_us ? d : now_us - 1;
-		e->k_us = t < e->k_us ? (nr_u32)d : 0;
+		nr_cubic_go_on(e, now_us, rise, share);
 	}
 	if (set != own->set) /* K is of the part before: undo begins a new epoch */
 		own->cubic.prior.start_us = 0;
@@ -284,6 +280,15 @@ NR_INLINE void nr_gcubic_restart(NR_HOOK)
 	nr_gcubic(p)->cubic.now.start_us = 0;
 }
 
+NR_INLINE void nr_gcubic_resized(NR_HOOK, nr_u32 before)
+{
+	struct nr_gcubic *own = nr_gcubic(p);
+
+	nr_cubic_in_packets_of(&own->cubic, ev->now_us, before, ev->mss);
+	if (own->group.even)
+		own->group.even = (nr_u32)nr_resized(own->group.even, before, ev->mss);
+}
+
 NR_LAW(gcubic) = {
     .name = "gcubic",
     .code = "gcub",
@@ -305,6 +310,7 @@ NR_LAW(gcubic) = {
     .undo = nr_gcubic_undo,
     .timeout = nr_gcubic_timeout,
     .restart = nr_gcubic_restart,
+    .resized = nr_gcubic_resized,
 };
 
 #endif

@@ -24,7 +24,7 @@ const KINDS: [EventKind; 9] = [
 ];
 
 /// `enum nr_flag`.
-const FLAGS: [(u32, &str); 10] = [
+const FLAGS: [(u32, &str); 11] = [
     (flag::CWND_LIMITED, "NR_F_CWND_LIMITED"),
     (flag::APP_LIMITED, "NR_F_APP_LIMITED"),
     (flag::IN_RECOVERY, "NR_F_IN_RECOVERY"),
@@ -35,6 +35,7 @@ const FLAGS: [(u32, &str); 10] = [
     (flag::PACED, "NR_F_PACED"),
     (flag::SRTT, "NR_F_SRTT"),
     (flag::NO_DELAY, "NR_F_NO_DELAY"),
+    (flag::RESIZED, "NR_F_RESIZED"),
 ];
 
 /// An event for the law's author: non-zero fields by the names of `struct nr_event`; the state only

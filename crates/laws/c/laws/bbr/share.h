@@ -98,8 +98,8 @@ NR_INLINE void nr_bbr_publish_silence(struct nr_conn *c, nr_u32 i)
 /* What the paths of a mask say; bandwidths in 16 bytes/s. */
 struct nr_bbr_group {
 	nr_u32 paths;	      /* with a bandwidth */
-	nr_u32 leader;	      /* the first in ProbeBW that is live; NR_MAX_PATHS: none */
-	nr_u32 lead;	      /* and its phase */
+	nr_u16 leader;	      /* the first in ProbeBW that is live; NR_MAX_PATHS: none */
+	nr_u16 lead;	      /* and its phase */
 	nr_u32 probing;	      /* paths in ProbeBW */
 	nr_u32 flags;	      /* NR_BBR_LIMITED, NR_BBR_CONSERVES of any other that is live */
 	nr_u32 others;	      /* the phases of the others that are live, as bits; NR_BBR_MET */
@@ -141,8 +141,8 @@ NR_NOINLINE int nr_bbr_read(const struct nr_conn *c, nr_u32 i, nr_u32 set, struc
 		if (code < NR_BBR_NO_PHASE) {
 			g->probing++;
 			if (live && g->leader == NR_MAX_PATHS) {
-				g->leader = j;
-				g->lead = code;
+				g->leader = (nr_u16)j;
+				g->lead = (nr_u16)code;
 			}
 		}
 		if (j == i)
