@@ -401,6 +401,7 @@ pub(crate) struct LawTable {
     pub undo: *const c_void,
     pub timeout: *const c_void,
     pub restart: *const c_void,
+    pub resized: *const c_void,
     pub event: *const c_void,
 }
 
@@ -625,7 +626,7 @@ mod tests {
             fields!(LawTable: nr_law {
                 name, code, about, source, param, params, kind, couples, start, state, alone,
                 by_time, pairs, per_round, scales, credit, ssthresh, joined, before, acked, begin, grown,
-                lost, undo, timeout, restart, event,
+                lost, undo, timeout, restart, resized, event,
             }),
             fields!(StartTable: nr_start {
                 name, code, about, source, param, params, state, initial, acked, credit, timeout,
