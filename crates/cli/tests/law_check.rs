@@ -63,7 +63,7 @@ fn fails_as(output: &Output, step: &str) -> Vec<String> {
 fn the_template_is_a_law_that_keeps_all() {
     let home = tempfile::tempdir().unwrap();
     // The template's own name, one that begins with it, one that begins with a law's code.
-    for name in ["mine", "mineral", "balia_slow", "a"] {
+    for name in ["mine", "mine_fast", "mineral", "balia_slow", "a"] {
         let file = format!("{name}.h");
         let output = law(home.path(), &["new", &file]);
         let narrows = env!("CARGO_BIN_EXE_narrows");

@@ -70,8 +70,7 @@ enum narrows_flag {
 	NARROWS_F_PACED = 1 << 7,   /* the stack paces what it sends */
 	NARROWS_F_SRTT = 1 << 8, /* detectors sample srtt8_us: rtt_us is not there or too coarse */
 	NARROWS_F_NO_DELAY = 1 << 9, /* rtt_us does not stand in for an owd_us that is missing */
-	NARROWS_F_RESIZED =
-	    1 << 10, /* if mss has changed, cwnd and ssthresh are in packets of that */
+	NARROWS_F_RESIZED = 1 << 10, /* cwnd and ssthresh are in packets of mss, if it is new */
 };
 
 /*

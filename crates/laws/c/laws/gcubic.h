@@ -169,8 +169,7 @@ NR_NOINLINE int nr_gcubic_epoch(struct nr_private *p, nr_u32 set, nr_u32 share, 
 	e = &own->cubic.now;
 	if (e->start_us && set != own->set) {
 		/* At the same height of another curve, with the same plateau. */
-		nr_u64 t = now_us - e->start_us;
-		nr_u64 rise = nr_cubic_rise(e->k_us, t, own->cubic.share);
+		nr_u64 rise = nr_cubic_rise(e->k_us, now_us - e->start_us, own->cubic.share);
 
 		nr_cubic_go_on(e, now_us, rise, share);
 	}
