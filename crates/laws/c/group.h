@@ -430,8 +430,6 @@ NR_INLINE void nr_group_begin(NR_HOOK)
 	p->credit += (nr_s64)nr_group_rest(p) * (1 << (NR_CREDIT_BITS - NR_GROUP_BITS));
 	g->rest = 0;
 	g->odd = 0;
-	if (nr_cut_together(c, i) == 1u << (i & 7) || !nr_pairs(p->cwnd))
-		nr_settle(c, i, p);
 }
 
 /* What nr_group_sum adds up. */
