@@ -1,24 +1,19 @@
 //! The tests of the Python package, beside this file, and the notebooks of docs, over the library that cargo has just
 //! built. They need `scripts/python venv`; without it they are skipped, and say so. `make python` tests the wheel.
 
+mod library;
+
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-use std::{env, fs};
 
-use tempfile::TempDir;
+use library::{built, here, package};
 
-/// The folder of cargo's profile, `target/debug`.
-fn built() -> PathBuf {
-    let deps = env::current_exe().unwrap().parent().unwrap().to_owned();
-    deps.parent().unwrap().to_owned()
-}
-
-/// Python of `scripts/python venv`, where it was made, and a folder with the package.
-fn package() -> Option<(PathBuf, TempDir)> {
-    let built = built();
-    let python = built.parent().unwrap().join("python/venv/bin/python");
+/// Python of `scripts/python venv`, where it was made.
+fn python() -> Option<PathBuf> {
+    let python = built().parent().unwrap().join("python/venv/bin/python");
     if !python.exists() {
         // cargo keeps what a test that passes prints, but not this.
         let note = format!(
@@ -28,21 +23,7 @@ fn package() -> Option<(PathBuf, TempDir)> {
         std::io::stderr().write_all(note.as_bytes()).unwrap();
         return None;
     }
-    let package = tempfile::tempdir().unwrap();
-    let folder = package.path().join("narrows");
-    fs::create_dir(&folder).unwrap();
-    for file in fs::read_dir(here().join("python/narrows")).unwrap() {
-        let file = file.unwrap();
-        if file.path().is_file() {
-            fs::copy(file.path(), folder.join(file.file_name())).unwrap();
-        }
-    }
-    fs::copy(built.join("deps/lib_narrows.so"), folder.join("_narrows.abi3.so")).unwrap();
-    Some((python, package))
-}
-
-fn here() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Some(python)
 }
 
 /// Some tests are on how long things take.
@@ -51,7 +32,8 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 /// Runs pytest in a folder.
 fn pytest(folder: &Path, arguments: &[&str]) {
     let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some((python, package)) = package() else { return };
+    let Some(python) = python() else { return };
+    let package = package();
     let status = Command::new(python)
         .args(["-m", "pytest", "-q", "-p", "no:cacheprovider", "--durations", "5"])
         .args(arguments)
