@@ -81,14 +81,17 @@ def memory(runs: int) -> None:
 
 # Says when Ctrl-C reached it.
 LONG = """
-import sys, time, narrows
+import itertools, sys, time, bench, narrows
 long = narrows.Scenario.load("sbd/nsb-2").set("duration", "100000 s")
 calls = {
     "run": lambda: narrows.run(long, cc="lia", force=True),
     "compare": lambda: narrows.compare(long, "lia", 4, force=True, progress=False),
     "sweep": lambda: narrows.sweep(narrows.Plan(long, "lia", 4)),
     "points": lambda: narrows.compare(long, "lia", 1, sweep={"links.bottleneck1.rate": rates}, progress=False),
+    "page": lambda: [page() for _ in itertools.count()],
 }
+if sys.argv[1] == "page":
+    page = narrows.run(bench.many_flows(100, 600, "100 kbit/s"), series=True)._repr_html_
 rates = [f"{1000 + rate} kbit/s" for rate in range(10**5)]
 while True:
     print("ready", flush=True)
@@ -101,7 +104,8 @@ while True:
 
 def long(call: str) -> subprocess.Popen[str]:
     """A process that does this for longer than anyone waits."""
-    return subprocess.Popen([sys.executable, "-c", LONG, call], stdout=subprocess.PIPE, text=True)
+    here = Path(__file__).parent
+    return subprocess.Popen([sys.executable, "-c", LONG, call], stdout=subprocess.PIPE, text=True, cwd=here)
 
 
 def after_ctrl_c(child: subprocess.Popen[str], wait: float) -> float:

@@ -12,15 +12,15 @@ use narrows_lab::{
     Case, Edits, Finished, Made, Plan, Provenance, Row, Seeds, SeriesOf, Sweep, page, report,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
 use crate::error::Failure;
 use crate::law;
 use crate::run::{inline, preformatted};
 use crate::scenario::Scenario;
 use crate::table::{Table, loads};
-use crate::value::{JOBS, items, names, setting, whole};
-use crate::wait::{at_once, wait};
+use crate::value::{JOBS, attribute, items, names, number, setting, whole};
+use crate::wait::{alone, at_once, wait};
 
 /// What the arguments of a comparison name.
 pub struct Named {
@@ -168,13 +168,20 @@ fn axis(field: &str, values: &Bound<'_, PyAny>) -> Result<Sweep, Failure> {
 
 /// `30`, `(31, 60)`, `range(31, 61)` or `"31..60"`.
 fn seeds_of(value: &Bound<'_, PyAny>) -> Result<Seeds, Failure> {
-    let part = |name: &str| value.getattr(name).ok()?.extract::<i64>().ok();
-    let text = match (part("start"), part("stop"), part("step")) {
-        (Some(start), Some(stop), Some(1)) => format!("{start}..{}", stop.saturating_sub(1)),
-        _ => match value.extract::<(i64, i64)>() {
-            Ok((first, last)) => format!("{first}..{last}"),
-            Err(_) => value.str()?.to_string(),
-        },
+    let part = |name: &str| match attribute(value, name)? {
+        Some(part) => number::<i64>(&part),
+        None => Ok(None),
+    };
+    let pair = match value.cast::<PyTuple>() {
+        Ok(pair) if pair.len() == 2 => {
+            number::<i64>(&pair.get_item(0)?)?.zip(number::<i64>(&pair.get_item(1)?)?)
+        }
+        _ => None,
+    };
+    let text = match (part("start")?, part("stop")?, part("step")?, pair) {
+        (Some(start), Some(stop), Some(1), _) => format!("{start}..{}", stop.saturating_sub(1)),
+        (.., Some((first, last))) => format!("{first}..{last}"),
+        _ => value.str()?.to_string(),
     };
     text.parse().map_err(|message: String| {
         Failure::of("seeds", format!("{message}, (31, 60) or range(31, 61); found {text}"))
@@ -263,14 +270,14 @@ impl Comparison {
     /// A row for each scenario, point of the sweep, congestion control, signal and host: each metric with its mean
     /// over the seeds, half its 95 % interval (Student's t), median and quartiles.
     #[getter]
-    fn rows(&self, py: Python<'_>) -> PyResult<Table> {
-        at_once(py, || Ok(Table::new(tables::rows(self.made())?)))
+    fn rows(slf: Py<Self>, py: Python<'_>) -> PyResult<Table> {
+        alone(py, move || Ok(Table::new(tables::rows(slf.get().made())?)))
     }
 
     /// The same of each path of the connection under test, a row each.
     #[getter]
-    fn paths(&self, py: Python<'_>) -> PyResult<Table> {
-        at_once(py, || Ok(Table::new(tables::paths(self.made())?)))
+    fn paths(slf: Py<Self>, py: Python<'_>) -> PyResult<Table> {
+        alone(py, move || Ok(Table::new(tables::paths(slf.get().made())?)))
     }
 
     /// A row for each run: what was run, and the metrics of the connection under test.
@@ -288,11 +295,12 @@ impl Comparison {
     /// -------
     /// dict
     ///     ``rows``, a list of dicts; the names in them carry the units.
-    fn to_dict(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        match &self.0 {
-            Of::Compared(whole) => loads(py, &whole.results.json),
-            Of::Swept(swept) => loads(py, &Results::json_of(&swept.rows)),
-        }
+    fn to_dict(slf: Py<Self>, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let json = alone(py, move || match &slf.get().0 {
+            Of::Compared(whole) => Ok(whole.results.json.clone()),
+            Of::Swept(swept) => Ok(Results::json_of(&swept.rows)),
+        })?;
+        loads(py, &json)
     }
 
     /// The rows as ``rows.csv`` of the command, byte for byte.
@@ -301,8 +309,8 @@ impl Comparison {
     /// -------
     /// str
     ///     A line for each row, after one of the columns' names, which carry the units.
-    fn to_csv(&self, py: Python<'_>) -> PyResult<String> {
-        at_once(py, || match &self.0 {
+    fn to_csv(slf: Py<Self>, py: Python<'_>) -> PyResult<String> {
+        alone(py, move || match &slf.get().0 {
             Of::Compared(whole) => Ok(String::from_utf8_lossy(&whole.results.csv).into_owned()),
             Of::Swept(swept) => {
                 Ok(String::from_utf8_lossy(&Results::csv_of(&swept.rows)?).into_owned())
@@ -316,13 +324,13 @@ impl Comparison {
     /// -------
     /// str
     ///     The tables that the command prints.
-    fn report(&self, py: Python<'_>) -> PyResult<String> {
-        at_once(py, || Ok(self.text().into_owned()))
+    fn report(slf: Py<Self>, py: Python<'_>) -> PyResult<String> {
+        alone(py, move || Ok(slf.get().text().into_owned()))
     }
 
-    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        at_once(py, || match &self.0 {
-            Of::Swept(_) => Ok(preformatted(&self.text())),
+    fn _repr_html_(slf: Py<Self>, py: Python<'_>) -> PyResult<String> {
+        alone(py, move || match &slf.get().0 {
+            Of::Swept(_) => Ok(preformatted(&slf.get().text())),
             Of::Compared(whole) => {
                 let plan = whole.inputs.plan(whole.seeds, 0, SeriesOf::None);
                 let rows = &whole.results.rows;

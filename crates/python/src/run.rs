@@ -18,7 +18,7 @@ use crate::law;
 use crate::scenario::Scenario;
 use crate::table::{Table, loads};
 use crate::value::{JOBS, whole};
-use crate::wait::{at_once, wait};
+use crate::wait::{alone, at_once, wait};
 
 /// A run and its results; made by :func:`narrows.run`. It can be pickled.
 #[pyclass(frozen, module = "narrows")]
@@ -178,11 +178,9 @@ impl Run {
     /// ------
     /// Error
     ///     The file cannot be written, or the run has no series.
-    fn to_html(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        at_once(py, || {
-            let page = self.page()?;
-            Ok(page::PageFile::new(&path)?.write(&page)?)
-        })
+    fn to_html(slf: Py<Self>, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        let page = alone(py, move || slf.get().page())?;
+        at_once(py, || Ok(page::PageFile::new(&path)?.write(&page)?))
     }
 
     /// Runs it once more and writes down its packets, as pcapng.
@@ -230,10 +228,13 @@ impl Run {
         wait(py, work, |_| Ok(()))
     }
 
-    fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        at_once(py, || match self.run.series.is_empty() {
-            true => Ok(preformatted(&summary_table(&self.scenario, &self.run.summary))),
-            false => Ok(inline(&self.page()?.html(), 900)),
+    fn _repr_html_(slf: Py<Self>, py: Python<'_>) -> PyResult<String> {
+        alone(py, move || {
+            let Run { scenario, run, .. } = slf.get();
+            match run.series.is_empty() {
+                true => Ok(preformatted(&summary_table(scenario, &run.summary))),
+                false => Ok(inline(&slf.get().page()?.html(), 900)),
+            }
         })
     }
 
@@ -246,8 +247,9 @@ impl Run {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Run>) -> PyResult<(Bound<'py, PyAny>, (String,))> {
-        let json = at_once(slf.py(), || {
-            let Run { scenario, control, words, run, .. } = slf.get();
+        let ours = slf.clone().unbind();
+        let json = alone(slf.py(), move || {
+            let Run { scenario, control, words, run, .. } = ours.get();
             let state = State {
                 scenario: Made::whole(scenario),
                 control: control.map(|control| control.to_string()),
@@ -260,10 +262,10 @@ impl Run {
     }
 
     #[staticmethod]
-    fn _restore(py: Python<'_>, state: &str) -> PyResult<Run> {
-        at_once(py, || {
+    fn _restore(py: Python<'_>, state: String) -> PyResult<Run> {
+        alone(py, move || {
             let State { scenario, control, words, run } =
-                serde_json::from_str(state).map_err(|error| {
+                serde_json::from_str(&state).map_err(|error| {
                     Failure::of("run", format!("expected what was pickled: {error}"))
                 })?;
             let scenario = Arc::new(scenario.load(&narrows_lab::Edits::default())?);

@@ -72,7 +72,9 @@ impl Scenario {
         }
         let name = value.extract::<PathBuf>().map_err(|error| {
             let message = "expected a Scenario, or the name of a shipped one or of a file";
-            match error.is_instance_of::<PyTypeError>(value.py()) {
+            // A path that raises this has a reason of its own.
+            let is_path = value.hasattr("__fspath__").unwrap_or(true);
+            match !is_path && error.is_instance_of::<PyTypeError>(value.py()) {
                 true => Failure::of("scenario", message),
                 false => error.into(),
             }

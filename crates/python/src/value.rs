@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use pyo3::exceptions::{PyAttributeError, PyException, PyTypeError};
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PySequence, PyString, PyTuple};
 use toml::Value;
@@ -75,17 +75,28 @@ fn within(value: &Bound<'_, PyAny>, field: &str, depth: usize) -> Result<Value, 
     }
     match said(value, "item") {
         Ok(Some(item)) if !item.is_instance(&value.get_type())? => within(&item, field, depth + 1),
-        // Of NumPy's arrays, too.
         Ok(_) => Err(wrong(kind())),
-        Err(error) if error.is_instance_of::<PyException>(value.py()) => Err(wrong(kind())),
+        // An array of NumPy with several.
+        Err(error) if error.is_instance_of::<PyValueError>(value.py()) => Err(wrong(kind())),
         Err(error) => Err(error.into()),
     }
 }
 
 /// What a method gives, where a value has it.
 fn said<'py>(value: &Bound<'py, PyAny>, method: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-    match value.getattr(method) {
-        Ok(method) => method.call0().map(Some),
+    attribute(value, method)?.map(|method| method.call0()).transpose()
+}
+
+/// What a value has of this name.
+///
+/// # Errors
+/// What Python raises there, but that there is none.
+pub fn attribute<'py>(
+    value: &Bound<'py, PyAny>,
+    name: &str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match value.getattr(name) {
+        Ok(attribute) => Ok(Some(attribute)),
         Err(error) if error.is_instance_of::<PyAttributeError>(value.py()) => Ok(None),
         Err(error) => Err(error),
     }
@@ -128,6 +139,23 @@ pub fn setting(
     })
 }
 
+/// A whole number, where a value is one; a boolean is none.
+///
+/// # Errors
+/// What Python raises there.
+pub fn number<'py, T: pyo3::conversion::FromPyObjectOwned<'py>>(
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Option<T>> {
+    if value.is_instance_of::<PyBool>() {
+        return Ok(None);
+    }
+    let index = match value.is_instance_of::<PyInt>() {
+        true => Some(value.clone()),
+        false => said(value, "__index__")?.filter(|index| index.is_instance_of::<PyInt>()),
+    };
+    Ok(index.and_then(|index| index.extract().ok()))
+}
+
 /// Most threads, as of the command.
 pub const JOBS: u64 = 1024;
 
@@ -140,11 +168,7 @@ pub fn whole(
     field: &str,
     range: RangeInclusive<u64>,
 ) -> Result<u64, Failure> {
-    let number = match value.is_instance_of::<PyBool>() {
-        true => None,
-        false => value.extract::<u64>().ok().filter(|number| range.contains(number)),
-    };
-    if let Some(number) = number {
+    if let Some(number) = number(value)?.filter(|number| range.contains(number)) {
         return Ok(number);
     }
     let text = value.str()?;

@@ -34,11 +34,7 @@ pub fn wait<T: Send>(
         });
         let worker = match thread {
             Ok(worker) => worker,
-            // A limit on processes or memory, as batch systems set.
-            Err(error) => {
-                let line = format!("narrows: cannot start a thread: {error}");
-                return (Err(Failure::Line(line)), None);
-            }
+            Err(error) => return (Err(no_thread(&error)), None),
         };
         let mut raised = None;
         loop {
@@ -52,8 +48,7 @@ pub fn wait<T: Send>(
                 stop.store(raised.is_some(), Ordering::Relaxed);
             }
         }
-        let died = |_| Err(Failure::Line("narrows: a thread died".into()));
-        (worker.join().unwrap_or_else(died), raised)
+        (worker.join().unwrap_or_else(|_| Err(died())), raised)
     });
     match raised {
         Some(raised) => Err(raised),
@@ -62,6 +57,39 @@ pub fn wait<T: Send>(
             result.map_err(|failure| raise(py, failure))
         }
     }
+}
+
+/// Does `work` without the GIL. It cannot be stopped, so that by Ctrl-C it goes on alone, for nobody: it changes nothing
+/// that lasts.
+///
+/// # Errors
+/// KeyboardInterrupt, or that of `work`; the system gives no thread.
+pub fn alone<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> PyResult<T> {
+    let (give, mut made) = channel();
+    let thread = thread::Builder::new().spawn(move || {
+        let _ = give.send(quietly(work));
+    });
+    thread.map_err(|error| raise(py, no_thread(&error)))?;
+    loop {
+        let made = &mut made;
+        match py.detach(move || made.recv_timeout(LOOK)) {
+            Ok(result) => return result.map_err(|failure| raise(py, failure)),
+            Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(RecvTimeoutError::Disconnected) => return Err(raise(py, died())),
+        }
+    }
+}
+
+/// A limit on processes or memory, as batch systems set.
+fn no_thread(error: &std::io::Error) -> Failure {
+    Failure::Line(format!("narrows: cannot start a thread: {error}"))
+}
+
+fn died() -> Failure {
+    Failure::Line("narrows: a thread died".into())
 }
 
 /// The same of work that takes no time to speak of.

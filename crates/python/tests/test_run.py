@@ -13,19 +13,24 @@ import subprocess
 import sys
 import threading
 import time
-import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 
-import bench
 import narrows
 import pandas
 import polars
 import pyarrow
 import pytest
 from conftest import brief, resident
+
+import bench
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    # pytest brings it there.
+    import tomli as tomllib
 
 
 def test_results_are_tables_of_every_library(scenario: narrows.Scenario) -> None:
@@ -35,7 +40,9 @@ def test_results_are_tables_of_every_library(scenario: narrows.Scenario) -> None
     # Two paths of MPTCP and two TCP flows every 100 ms of 4 s.
     assert series.shape == (40 * 4, 9)
     assert series["cwnd_packets"].dtype == polars.UInt32
-    assert pandas.DataFrame.from_arrow(run.series).shape == series.shape
+    # pandas reads the interface itself from version 3 on.
+    of = getattr(pandas.DataFrame, "from_arrow", lambda table: pyarrow.table(table).to_pandas())
+    assert of(run.series).shape == series.shape
     # It stays as it is, however often it is read.
     assert pyarrow.table(run.series).num_rows == series.height == len(run.series)
     goodput = run.summary.to_pylist()[0]["goodput_mbps"]
@@ -274,7 +281,7 @@ def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
     assert error.value.file == str(tmp_path / "none.toml")
 
 
-@pytest.mark.parametrize("call", ["run", "compare", "sweep", "points"])
+@pytest.mark.parametrize("call", ["run", "compare", "sweep", "points", "page"])
 def test_ctrl_c_stops_what_runs_within_100_ms(call: str) -> None:
     with bench.long(call) as child:
         try:
@@ -324,6 +331,23 @@ class Wrong:
         raise self.error
 
 
+class Number:
+    """The same as a whole number, a scalar of NumPy or a range."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __index__(self) -> int:
+        raise self.error
+
+    def item(self) -> float:
+        raise self.error
+
+    @property
+    def start(self) -> int:
+        raise self.error
+
+
 class Listed(Wrong, list):
     """The same as a list."""
 
@@ -338,6 +362,12 @@ class Listed(Wrong, list):
         lambda s, e: narrows.compare(s, "lia", Wrong(e)),
         lambda s, e: narrows.compare(s, Listed(e), 1),
         lambda s, e: narrows.run(s, seed=Wrong(e)),
+        lambda s, e: narrows.run(s, seed=Number(e)),
+        lambda s, e: narrows.run(Wrong(e)),
+        lambda s, e: narrows.compare(s, "lia", (1, Number(e))),
+        lambda s, e: narrows.compare(s, "lia", Number(e)),
+        lambda s, e: s.set("ssc.p_s", Number(e)),
+        lambda s, e: narrows.detect([iter(Wrong(e))]),
         lambda s, e: s.set("flows.x.routes", Listed(e)),
         lambda s, e: narrows.sweep(narrows.Plan(s, "lia", sweep={"links.bottleneck1.rate": Wrong(e)})),
         lambda s, e: narrows.detect(Wrong(e)) if isinstance(e, KeyboardInterrupt) else narrows.detect(r for r in Rows(e)),
@@ -375,7 +405,7 @@ def test_other_threads_go_on_meanwhile(scenario: narrows.Scenario) -> None:
         time.sleep(0.001)
         looks.append(time.monotonic())
     # Who waited for the run would have been away for nearly all of it.
-    away = max(later - earlier for earlier, later in pairwise(looks))
+    away = max(later - earlier for earlier, later in zip(looks, looks[1:]))
     assert away < 0.5 * (looks[-1] - looks[0]), (away, len(looks))
 
 
@@ -390,7 +420,7 @@ def test_many_runs_take_no_more_memory_than_a_few(scenario: narrows.Scenario) ->
     sizes = [some(40), *(some(160) for _ in range(4))]
     # A series of 160 rows that leaked would be 3 MB in each round, a run's network more; what the
     # allocators and the threads of Polars keep for themselves comes once.
-    assert min(later - earlier for earlier, later in pairwise(sizes)) < 1 << 20, sizes
+    assert min(later - earlier for earlier, later in zip(sizes, sizes[1:])) < 1 << 20, sizes
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="a law of one's own needs a C compiler")

@@ -16,7 +16,7 @@ from narrows._narrows import Comparison, Detection, PaperTable, Run, Scenario, T
 #: A file or folder.
 Path = Union[str, "os.PathLike[str]"]
 #: A scenario, or one by its name or file.
-ScenarioLike = Union[Scenario, Path]  # noqa: UP007
+ScenarioLike = Union[Scenario, Path]
 #: ``30`` is 1 to 30; also ``"31..60"``, ``(31, 60)`` and ``range(31, 61)``.
 Seeds = Union[int, str, "tuple[int, int]", range]
 
@@ -213,11 +213,11 @@ def detect(
 def _turned(data: Iterable[tuple[float, str, float]]) -> Iterator[tuple[str, float, float]]:
     """The rows as the table has them."""
     for row in data:
-        try:
-            time, flow, delay = row
-        except (TypeError, ValueError):
+        fields = tuple(row) if isinstance(row, Iterable) else ()
+        if len(fields) != 3:
             expected = "(time in s, flow, delay in ms)"
-            raise Error(f"data: found {row!r}; expected {expected}", field="data", expected=expected) from None
+            raise Error(f"data: found {row!r}; expected {expected}", field="data", expected=expected)
+        time, flow, delay = fields
         yield flow, time, delay
 
 
