@@ -1,7 +1,9 @@
 # What crates/python/src is to Python; a test holds the two together (stubtest).
 from collections.abc import Callable, Sequence
 from os import PathLike
-from typing import Any, TypeAlias, final
+from typing import Any, final
+
+from typing_extensions import TypeAlias
 
 _Path: TypeAlias = str | PathLike[str]
 
