@@ -87,6 +87,17 @@ impl Choice {
     /// What is wrong of the scenario at this point.
     pub fn case(&self, index: usize) -> Result<Case, Error> {
         let (made, edits) = &self.scenarios[index / self.points];
+        let set = self.set(index);
+        let mut edits = edits.clone();
+        edits.set.extend(set.iter().map(|point| (point.field.clone(), point.value.clone())));
+        let scenario = made.load(&edits).map_err(|error| of_sweep(error, &set))?;
+        let checked = scenario.check_law_settings(&self.controls);
+        checked.map_err(|error| of_sweep(error, &set))?;
+        Ok(Case { scenario, set })
+    }
+
+    /// What a case sets by the sweep.
+    pub fn set(&self, index: usize) -> Vec<Point> {
         let mut left = index % self.points;
         let mut set = Vec::new();
         for Sweep { field, values } in self.sweeps.iter().rev() {
@@ -94,12 +105,7 @@ impl Choice {
             left /= values.len();
         }
         set.reverse();
-        let mut edits = edits.clone();
-        edits.set.extend(set.iter().map(|point| (point.field.clone(), point.value.clone())));
-        let scenario = made.load(&edits).map_err(|error| of_sweep(error, &set))?;
-        let checked = scenario.check_law_settings(&self.controls);
-        checked.map_err(|error| of_sweep(error, &set))?;
-        Ok(Case { scenario, set })
+        set
     }
 
     /// What to run of some cases with these seeds, so many runs at a time, and whose series to keep.
@@ -132,8 +138,8 @@ impl Inputs {
         let axes: Vec<Sweep> =
             axes.collect::<Result<_, _>>().map_err(|message| Error::input("--sweep", message))?;
         let edits = args.edit.edits()?;
-        let with = |name: &String| (Made::Named(name.clone()), edits.clone());
-        let scenarios: Vec<_> = args.scenarios.iter().map(with).collect();
+        let with = |name: &String| Ok((Made::named(name)?, edits.clone()));
+        let scenarios = args.scenarios.iter().map(with).collect::<Result<Vec<_>, Error>>()?;
         let CompareArgs { cc, signal: signals, on, .. } = args;
         let asked = Asked { scenarios: &scenarios, sweeps: &axes, cc, signals, on };
         // Ctrl-C ends a command that has not begun to write.
@@ -414,12 +420,18 @@ pub(crate) fn finished_in(
         if !seeds.all().contains(&task.seed) || lacks {
             continue;
         }
-        let path = path("json");
-        let text = std::fs::read(&path).map_err(narrows_lab::Error::io(&path, "read"))?;
-        let name = format!("{stem}.json");
-        if let Some(written) = written.as_ref().filter(|_| had(&name)) {
-            written.check_file(folder, &name, &text)?;
+        let mut text = Vec::new();
+        for extension in ["csv", "decisions.csv", "json"] {
+            let (path, name) = (path(extension), format!("{stem}.{extension}"));
+            if !path.exists() {
+                continue;
+            }
+            text = std::fs::read(&path).map_err(narrows_lab::Error::io(&path, "read"))?;
+            if let Some(written) = written.as_ref().filter(|_| had(&name)) {
+                written.check_file(folder, &name, &text)?;
+            }
         }
+        let path = path("json");
         let wrong = |message: String| Error::input(path.display().to_string(), message);
         let summary: Summary =
             serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;

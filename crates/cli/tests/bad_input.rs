@@ -397,13 +397,19 @@ fn values_of_the_command_line_are_refused_in_its_words() {
 fn a_scenario_may_come_through_a_pipe() {
     use std::io::Write;
     use std::process::Stdio;
-    for name in ["-", "/dev/stdin"] {
+    // Once, however many scenarios are made of it.
+    let sweep = "--sweep=duration=2 s,3 s";
+    for (words, begins) in [
+        (&["run", "-", "--dry-run"][..], "small: "),
+        (&["run", "/dev/stdin", "--dry-run"], "small: "),
+        (&["compare", "-", "--cc=lia", "--seeds=1", sweep, "--csv"], "scenario,"),
+    ] {
         let mut run = Command::new(env!("CARGO_BIN_EXE_narrows"));
-        let run = run.args(["run", name, "--dry-run"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut run = run.spawn().unwrap();
+        let mut run = run.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         run.stdin.take().unwrap().write_all(SMALL.as_bytes()).unwrap();
         let output = run.wait_with_output().unwrap();
-        assert!(output.status.success() && output.stdout.starts_with(b"small: "), "{name}");
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.starts_with(begins), "{words:?}: {said}");
     }
 }
 

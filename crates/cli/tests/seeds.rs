@@ -234,12 +234,10 @@ fn a_shard_with_a_damaged_file_is_refused() {
         let line = refused(merge());
         assert!(line.starts_with(&format!("{name}: is damaged, as its SHA-256 ")), "{line}");
         assert!(!home.join("all").exists(), "half of it was written");
-        // A summary is read by what goes on with it, too.
-        let (shard, json) = (&name[..1], name.ends_with(".json"));
+        // What goes on with it reads it, too.
+        let shard = &name[..1];
         let resume = ["--shard", &format!("{shard}/2"), "--resume"];
-        if json {
-            assert_eq!(refused(compare(home, "2", shard, &resume)), line);
-        }
+        assert_eq!(refused(compare(home, "2", shard, &resume)), line);
         fs::remove_file(&path).unwrap();
         let line = refused(merge());
         assert!(line.starts_with("merge: no folder has runs/mine/"), "{line}");

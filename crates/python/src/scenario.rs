@@ -40,10 +40,17 @@ impl Scenario {
     /// # Errors
     /// What is wrong of it.
     pub fn new(made: Made, edits: Edits) -> Result<Scenario, Failure> {
-        let loaded = made.load(&edits).map_err(|error| match (&made, error) {
+        let loaded = Arc::new(made.load(&edits)?);
+        Ok(Scenario { made, edits, loaded })
+    }
+
+    /// Loads the one of a name.
+    fn of(name: &Path) -> Result<Scenario, Failure> {
+        let name = name.to_string_lossy().into_owned();
+        let made = Made::named(&name).map_err(|error| match error {
             // Of a name that is no file's.
-            (Made::Named(name), narrows_lab::Error::Input { place, message })
-                if place == *name && !Path::new(name).exists() =>
+            narrows_lab::Error::Input { place, message }
+                if place == name && !Path::new(&name).exists() =>
             {
                 let parts = Parts {
                     field: Some("scenario".into()),
@@ -52,9 +59,9 @@ impl Scenario {
                 };
                 Failure::Placed(format!("{place}: {message}"), parts)
             }
-            (_, error) => error.into(),
+            error => error.into(),
         })?;
-        Ok(Scenario { made, edits, loaded: Arc::new(loaded) })
+        Scenario::new(made, Edits::default())
     }
 
     /// What it is made of.
@@ -79,7 +86,7 @@ impl Scenario {
                 false => error.into(),
             }
         })?;
-        Scenario::new(Made::Named(name.to_string_lossy().into_owned()), Edits::default())
+        Scenario::of(&name)
     }
 
     /// The scenario with the parameters of the user's law, if one is loaded: it may not have been there before.
@@ -95,11 +102,11 @@ impl Scenario {
 
     /// What the command calls it: its name and its changes; none of a scenario that no file holds.
     pub fn words(&self) -> Option<(String, Vec<String>)> {
-        let Made::Named(name) = &self.made else { return None };
+        let name = self.made.name()?;
         let set = self.edits.set.iter().map(|(field, value)| format!("--set={field}={value}"));
         let traces = self.edits.traces.iter();
         let trace = traces.map(|(link, file)| format!("--trace={link}={}", file.display()));
-        Some((name.clone(), set.chain(trace).collect()))
+        Some((name.to_owned(), set.chain(trace).collect()))
     }
 }
 
@@ -123,8 +130,7 @@ impl Scenario {
     ///     There is none of that name, with what was probably meant; or file, line and field of what is wrong in it.
     #[staticmethod]
     fn load(py: Python<'_>, name: PathBuf) -> PyResult<Scenario> {
-        let made = Made::Named(name.to_string_lossy().into_owned());
-        at_once(py, || Scenario::new(made, Edits::default()))
+        at_once(py, || Scenario::of(&name))
     }
 
     /// A file in TOML.
@@ -149,7 +155,7 @@ impl Scenario {
             if !path.is_file() {
                 return Err(Failure::at(&path, "cannot read: expected a file in TOML"));
             }
-            Scenario::new(Made::Named(path.to_string_lossy().into_owned()), Edits::default())
+            Scenario::of(&path)
         })
     }
 
@@ -180,7 +186,7 @@ impl Scenario {
             for (name, text) in [("title", ""), ("source", "Python")] {
                 table.entry(name).or_insert_with(|| toml::Value::String(text.into()));
             }
-            Scenario::new(Made::Text(table.to_string()), Edits::default())
+            Scenario::new(Made::text(&table.to_string())?, Edits::default())
         })
     }
 
@@ -332,11 +338,7 @@ impl Scenario {
         let py = slf.py();
         let json = at_once(py, || {
             let Scenario { made, edits, loaded } = slf.get();
-            let on_disk = match made {
-                Made::Named(name) => Path::new(name).is_file() || name.ends_with(".toml"),
-                _ => false,
-            };
-            let (made, edits) = match on_disk {
+            let (made, edits) = match made.is_file() {
                 true => (Made::whole(loaded), Edits::default()),
                 false => (made.clone(), edits.clone()),
             };

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -300,7 +300,7 @@ impl Sweep {
                         return Err(Failure::at(out, message));
                     }
                 }
-                write(&mark, |to| to.write_all(identity.as_bytes()))?;
+                write(&mark, identity.as_bytes())?;
             }
             Err(error) => return Err(Failure::at(&mark, format!("cannot read: {error}"))),
         }
@@ -321,16 +321,20 @@ impl Sweep {
                 return Err(Failure::Interrupted);
             }
             let Some(file) = self.file(task) else { continue };
-            match File::open(&file) {
-                Ok(_) => {}
+            let bytes = match fs::read(&file) {
+                Ok(bytes) => bytes,
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
                 Err(error) => return Err(Failure::at(&file, format!("cannot read: {error}"))),
-            }
+            };
             let Some(texts) = tables::read_text(&file, SUMMARY) else { continue };
             let summaries = texts.iter().map(|text| serde_json::from_str::<Summary>(text));
             if let Ok(summaries) = summaries.collect::<Result<Vec<_>, _>>() {
-                // Of another run it is not taken, and its task is done again.
-                let _ = self.take(task, summaries);
+                let (index, kind) = self.variant(self.seeds(task).0);
+                let set = self.choice.set(index);
+                // Damaged, or of another run, it is not taken, and its task is done again.
+                if part(&set, self.signal(kind), &summaries, &texts)? == bytes {
+                    let _ = self.take(task, summaries);
+                }
             }
         }
         Ok(())
@@ -684,27 +688,37 @@ fn done(task: &Task, stop: &AtomicBool) -> Result<String, Failure> {
         .collect::<Result<_, _>>()
         .map_err(|error| Failure::of("summary", error))?;
     if let Some(file) = &task.file {
-        let of =
-            |summary| tables::RunOf { set: &task.set, signal: task.signal.as_deref(), summary };
-        let each: Vec<_> = summaries.iter().map(of).collect();
-        let table = tables::with_text(&tables::runs(&each)?, SUMMARY, &texts)?;
-        write(file, |to| tables::write_parquet(&table, to))?;
+        let bytes = part(&task.set, task.signal.as_deref(), &summaries, &texts)?;
+        write(file, &bytes)?;
     }
     Ok(format!("[{}]", texts.join(",")))
 }
 
+/// A file of the data set: runs, each also whole as text.
+fn part(
+    set: &[Point],
+    signal: Option<&str>,
+    summaries: &[Summary],
+    texts: &[String],
+) -> Result<Vec<u8>, Failure> {
+    let of = |summary| tables::RunOf { set, signal, summary };
+    let each: Vec<_> = summaries.iter().map(of).collect();
+    let table = tables::with_text(&tables::runs(&each)?, SUMMARY, texts)?;
+    let mut bytes = Vec::new();
+    let written = tables::write_parquet(&table, &mut bytes);
+    written.map_err(|error| Failure::of("Parquet", error))?;
+    Ok(bytes)
+}
+
 /// Writes a file of the data set, whole or not at all.
-fn write(
-    file: &Path,
-    content: impl FnOnce(&mut File) -> std::io::Result<()>,
-) -> Result<(), Failure> {
+fn write(file: &Path, content: &[u8]) -> Result<(), Failure> {
     let io = |error: std::io::Error| Failure::at(file, format!("cannot write: {error}"));
     let folder = file.parent().unwrap_or(Path::new("."));
     let mut part = tempfile::Builder::new();
     // Others may read it as far as the umask lets them.
     part.prefix(PART).permissions(Permissions::from_mode(0o666));
     let mut part = part.tempfile_in(folder).map_err(io)?;
-    content(part.as_file_mut()).map_err(io)?;
+    part.write_all(content).map_err(io)?;
     part.persist(file).map_err(|error| io(error.error))?;
     Ok(())
 }

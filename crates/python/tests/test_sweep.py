@@ -29,6 +29,7 @@ import polars
 import pytest
 from conftest import brief, resident
 from narrows import _narrows, _sweep
+from pyarrow import compute, parquet
 
 HERE = Path(__file__).parent
 SWEEP = {"links.bottleneck1.rate": ["5 Mbit/s", "8 Mbit/s"], "links.bottleneck2.queue": "10..40 packets:2"}
@@ -215,6 +216,11 @@ def test_what_is_done_is_not_done_again(whole: narrows.Comparison, tmp_path: Pat
     # One that is torn, and one of another point under the same control.
     there[0].write_bytes(there[0].read_bytes()[:100])
     shutil.copy(there[3], there[1])
+    # One in which another number stands beside the same run.
+    third = there[2].read_bytes()
+    table = parquet.read_table(there[2])
+    at = table.column_names.index("goodput_mbps")
+    parquet.write_table(table.set_column(at, table.schema.field(at), compute.add(table[at], 1.0)), there[2])
     # What a worker left that was killed, and what one writes now.
     left, now = out / "_part-left", out / "_part-now"
     left.touch()
@@ -222,7 +228,8 @@ def test_what_is_done_is_not_done_again(whole: narrows.Comparison, tmp_path: Pat
     os.utime(left, (time.time() - 7200,) * 2)
     rest = Counting()
     same(narrows.sweep(plan(), rest, out=out, resume=True), whole)
-    assert rest.count == 8 - len(there) + 2
+    assert rest.count == 8 - len(there) + 3
+    assert there[2].read_bytes() == third
     assert now.exists() and not left.exists()
     # The umask alone says who reads it.
     umask = os.umask(0o022)
@@ -235,6 +242,36 @@ def test_a_mark_that_cannot_be_read_is_no_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "_narrows.json").mkdir()
     with pytest.raises(narrows.Error, match="_narrows.json: cannot read"):
         narrows.sweep(plan(), out=tmp_path, resume=True)
+
+
+class Changing(Counting):
+    """Changes a file after the first task."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__()
+        self.file = file
+
+    def submit(self, fn, /, *args):  # type: ignore[no-untyped-def]
+        future = super().submit(fn, *args)
+        self.file.write_text("")
+        return future
+
+
+def test_a_file_that_changes_meanwhile_changes_nothing(tmp_path: Path) -> None:
+    base, mine = tmp_path / "base.toml", tmp_path / "nsb-2.toml"
+    base.write_text(narrows.Scenario.load("sbd/nsb-2").set("warmup", "1 s").to_toml())
+    text = 'base = "base.toml"\nname = "nsb-2"\ntitle = ""\nsource = ""\nduration = "3 s"\n'
+    mine.write_text(text)
+    there = narrows.Scenario.from_file(mine)
+    same_as = narrows.compare(there, "lia", 2, sweep=SWEEP, progress=False).to_csv()
+    for file in (base, mine):
+        kept = file.read_text()
+        changed = narrows.sweep(narrows.Plan(mine, "lia", 2, sweep=SWEEP), Changing(file))
+        assert changed.to_csv() == same_as and file.read_text() == ""
+        # The scenario stays what it was, too.
+        assert narrows.compare(there, "lia", 2, sweep=SWEEP, progress=False).to_csv() == same_as
+        assert there.set("duration", "3 s").to_toml() == there.to_toml()
+        file.write_text(kept)
 
 
 class Late(Executor):
@@ -377,8 +414,8 @@ class Canned(Executor):
         asked = json.loads(task)
         seeds = range(asked["first"], asked["last"] + 1)
         future: Future = Future()
-        text, settings = asked["scenario"]["Whole"]
-        setup = {"scenario_sha256": hashlib.sha256(text.encode()).hexdigest(), "settings": settings}
+        [(_, text)] = asked["scenario"]["texts"]
+        setup = {"scenario_sha256": hashlib.sha256(text.encode()).hexdigest(), "settings": asked["scenario"]["settings"]}
         future.set_result(json.dumps([{**self.summary, "setup": setup, "seed": seed} for seed in seeds]))
         return future
 

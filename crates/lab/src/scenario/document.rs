@@ -68,6 +68,22 @@ impl Document {
         Ok(document)
     }
 
+    /// The texts that [`Self::texts`] gave.
+    pub fn of(texts: &[(Origin, String)]) -> Document {
+        let mut document = Document { files: Vec::new(), sets: Vec::new() };
+        for (origin, text) in texts {
+            let text = Text::new(document.end(), text);
+            document.files.push((origin.clone(), text));
+        }
+        document
+    }
+
+    /// The texts of the file and its bases, with where each comes from.
+    pub fn texts(self) -> Vec<(Origin, String)> {
+        let files = self.files.into_iter();
+        files.map(|(origin, text)| (origin, text.padded[text.start..].to_owned())).collect()
+    }
+
     /// The base of the last file, if it has one.
     fn next_base(&self) -> Result<Option<(Origin, String)>, Error> {
         let Some((origin, text)) = self.files.last() else { return Ok(None) };

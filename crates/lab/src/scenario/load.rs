@@ -27,44 +27,76 @@ pub struct Edits {
 /// # Errors
 /// One line with file, line and field, or with the option that is wrong.
 pub fn load(name: &str, edits: &Edits) -> Result<Scenario, Error> {
-    let origin = Origin::named(name);
-    let text = origin.text()?;
-    build(origin, &text, edits)
+    Made::named(name)?.load(edits)
 }
 
-/// What a scenario is made of, to make it with other changes, or in another process.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Made {
-    /// A file, or a shipped scenario.
-    Named(String),
-    /// TOML in no file.
-    Text(String),
-    /// What [`Scenario::text`] wrote in this folder, and what the command line had set in it.
-    Whole(String, BTreeMap<String, String>),
+/// What a scenario is made of, to make it with other changes, or in another process. Its files are read once, so that all
+/// that is made of it is of the same text, however they change meanwhile.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Made {
+    /// The name of its file, or of a shipped scenario.
+    name: Option<String>,
+    /// Its text and those of its bases.
+    texts: Vec<(Origin, String)>,
+    /// What had been set in the text.
+    settings: BTreeMap<String, String>,
 }
 
 impl Made {
+    fn of(name: Option<String>, origin: Origin, text: &str) -> Result<Made, Error> {
+        let texts = Document::read(origin, text)?.texts();
+        Ok(Made { name, texts, settings: BTreeMap::new() })
+    }
+
+    /// The file at a path, or the shipped scenario of that name.
+    ///
+    /// # Errors
+    /// There is none, or it or a base of it cannot be read.
+    pub fn named(name: &str) -> Result<Made, Error> {
+        let origin = Origin::named(name);
+        let text = origin.text()?;
+        Made::of(Some(name.into()), origin, &text)
+    }
+
+    /// TOML in no file.
+    ///
+    /// # Errors
+    /// It is no TOML, or a base of it cannot be read.
+    pub fn text(text: &str) -> Result<Made, Error> {
+        Made::of(None, Origin::Memory, text)
+    }
+
+    /// A loaded scenario: what [`Scenario::text`] writes in this folder, and what was set in it.
+    pub fn whole(scenario: &Scenario) -> Made {
+        let texts = vec![(here(), scenario.text())];
+        Made { name: None, texts, settings: scenario.settings.clone() }
+    }
+
     /// The scenario with the edits made.
     ///
     /// # Errors
     /// As [`load`].
     pub fn load(&self, edits: &Edits) -> Result<Scenario, Error> {
-        match self {
-            Made::Named(name) => load(name, edits),
-            Made::Text(text) => parse(text, edits),
-            Made::Whole(text, settings) => {
-                let mut scenario = build(Origin::Disk(PathBuf::from("scenario")), text, edits)?;
-                let set = std::mem::replace(&mut scenario.settings, settings.clone());
-                scenario.settings.extend(set);
-                Ok(scenario)
-            }
-        }
+        let mut scenario = build(Document::of(&self.texts), edits)?;
+        let set = std::mem::replace(&mut scenario.settings, self.settings.clone());
+        scenario.settings.extend(set);
+        Ok(scenario)
     }
 
-    /// A loaded scenario.
-    pub fn whole(scenario: &Scenario) -> Made {
-        Made::Whole(scenario.text(), scenario.settings.clone())
+    /// The name of its file, or of a shipped scenario.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
     }
+
+    /// Is it a file on this machine?
+    pub fn is_file(&self) -> bool {
+        self.name.is_some() && matches!(self.texts[..], [(Origin::Disk(_), _), ..])
+    }
+}
+
+/// Where a text stands that is whole, whose traces are named from this folder.
+fn here() -> Origin {
+    Origin::Disk(PathBuf::from("scenario"))
 }
 
 /// The scenario that `text` says, with the edits made. It is in no folder, so it names no trace but
@@ -73,13 +105,13 @@ impl Made {
 /// # Errors
 /// As [`load`].
 pub fn parse(text: &str, edits: &Edits) -> Result<Scenario, Error> {
-    build(Origin::Memory, text, edits)
+    Made::text(text)?.load(edits)
 }
 
 /// The scenario that [`Scenario::text`] wrote in this folder, from which its traces are named.
 #[cfg(unix)]
 pub(crate) fn parse_here(text: &str) -> Result<Scenario, Error> {
-    build(Origin::Disk(PathBuf::from("scenario")), text, &Edits::default())
+    build(Document::read(here(), text)?, &Edits::default())
 }
 
 /// The text of the file at a path, or of the shipped scenario of that name, as it stands there.
@@ -90,8 +122,7 @@ pub fn source_text(name: &str) -> Result<String, Error> {
     Origin::named(name).text()
 }
 
-fn build(origin: Origin, text: &str, edits: &Edits) -> Result<Scenario, Error> {
-    let mut document = Document::read(origin, text)?;
+fn build(mut document: Document, edits: &Edits) -> Result<Scenario, Error> {
     edits.set.iter().for_each(|(field, value)| document.set(field, value));
     let mut file = document.file()?;
     // What was published holds for the scenario as it stands in its file.

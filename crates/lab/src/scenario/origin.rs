@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::shipped;
 use crate::Error;
 
 /// Where the text of a scenario, or of a base, comes from.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Origin {
     /// A file on disk.
     Disk(PathBuf),

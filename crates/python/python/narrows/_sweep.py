@@ -72,8 +72,8 @@ def sweep(
 
     A task is some runs of about two seconds. Tasks are made as workers take them, so a plan of any size takes
     little memory. The tasks of a worker that is lost are done by others; what two of them did is counted once.
-    All workers need the same wheel. Files of scenarios and traces are read for each task, so they must stay as
-    they are.
+    All workers need the same wheel. Recorded traces are read for each task, so they must stay as they are; files of
+    scenarios are read once.
 
     Parameters
     ----------
