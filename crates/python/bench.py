@@ -1,5 +1,5 @@
-"""What Python costs: run it with the wheel installed, `python bench.py`. On a machine that does other work, too, read
-the CPU times.
+"""What Python costs: run it with the wheel installed, `python bench.py [RUNS] [PART..]`, all parts of `PARTS` if none is
+named. On a machine that does other work, too, read the CPU times.
 
 Source of each figure: this file, and docs/results/performance.md has what it said.
 """
@@ -129,6 +129,11 @@ def ctrl_c() -> None:
     print(f"Ctrl-C stops a run after {min(took):.0f} to {max(took):.0f} ms, median {statistics.median(took):.0f}")
 
 
+# Pairs of one worker and two, and the tasks of each: so many that who ends last ends not much later.
+ROUNDS = 5
+TASKS = 24
+
+
 def children() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -140,25 +145,30 @@ def tasks() -> None:
     wall, _ = timed(lambda: narrows.run(long.set("duration", "100 s"), cc="lia"), 3)
     # The estimate that makes tasks is of a slower machine: as long a run as takes a second here is one.
     long = long.set("duration", f"{max(100, int(1e5 / wall))} s")
-    plan = narrows.Plan(long, "lia", 12)
-    alone = _narrows.Sweep(long, "lia", 12, None, None, "sim", None, None, False)
+    plan = narrows.Plan(long, "lia", TASKS)
+    alone = _narrows.Sweep(long, "lia", TASKS, None, None, "sim", None, None, False)
     wall, cpu = time.perf_counter(), time.process_time()
-    for seed in range(1, 13):
+    for seed in range(1, TASKS + 1):
         narrows.run(long, cc="lia", seed=seed)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    print(f"12 runs in {len(alone)} tasks, one after the other here: {wall:.2f} s, CPU {cpu:.2f} s")
-    walls = {}
-    for workers in (1, 2):
-        ours, theirs = time.process_time(), children()
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            list(pool.map(_warm, range(workers)))
-            start = time.perf_counter()
-            narrows.sweep(plan, pool)
-            walls[workers] = time.perf_counter() - start
-        ours, theirs = time.process_time() - ours, children() - theirs
-        more = f"CPU {ours:.2f} s here and {theirs:.2f} s there, start included"
-        print(f"on {workers} worker(s) of a pool: {walls[workers]:.2f} s, {more}")
-    print(f"two are {walls[1] / walls[2]:.2f} times one")
+    print(f"{TASKS} runs in {len(alone)} tasks, one after the other here: {wall:.2f} s, CPU {cpu:.2f} s")
+    ratios, costs = [], {1: [], 2: []}
+    for each in range(ROUNDS):
+        walls = {}
+        # What slows the machine down for a while slows both, and each is first as often as the other.
+        for workers in (1, 2) if each % 2 == 0 else (2, 1):
+            before = children()
+            with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+                list(pool.map(_warm, range(workers)))
+                start = time.perf_counter()
+                narrows.sweep(plan, pool)
+                walls[workers] = time.perf_counter() - start
+            costs[workers].append(children() - before)
+        ratios.append(walls[1] / walls[2])
+        print(f"one worker of a pool: {walls[1]:.2f} s, two: {walls[2]:.2f} s, {ratios[-1]:.2f} times as fast", flush=True)
+    one, two = (statistics.median(costs[workers]) for workers in (1, 2))
+    print(f"two are {statistics.median(ratios):.2f} times one, {min(ratios):.2f} to {max(ratios):.2f} in {ROUNDS} pairs")
+    print(f"their CPU time, start included: one {one:.2f} s, two {two:.2f} s, more where they share caches or a core")
 
 
 def per_task() -> None:
@@ -192,10 +202,15 @@ def _warm(_: int) -> str:
     return narrows.__version__
 
 
+PARTS: dict[str, Callable[[], None]] = {
+    "run": one_run,
+    "rows": a_million_rows,
+    "memory": lambda: memory(next((int(word) for word in sys.argv[1:] if word.isdigit()), 1000)),
+    "ctrl-c": ctrl_c,
+    "workers": tasks,
+    "task": per_task,
+}
+
 if __name__ == "__main__":
-    one_run()
-    a_million_rows()
-    memory(int(sys.argv[1]) if len(sys.argv) > 1 else 1000)
-    ctrl_c()
-    tasks()
-    per_task()
+    for part in [word for word in sys.argv[1:] if not word.isdigit()] or PARTS:
+        PARTS[part]()
