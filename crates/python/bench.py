@@ -81,7 +81,7 @@ def memory(runs: int) -> None:
 
 # Says when Ctrl-C reached it.
 LONG = """
-import itertools, sys, time, bench, narrows
+import itertools, sys, tempfile, time, bench, narrows
 long = narrows.Scenario.load("sbd/nsb-2").set("duration", "100000 s")
 calls = {
     "run": lambda: narrows.run(long, cc="lia", force=True),
@@ -89,7 +89,16 @@ calls = {
     "sweep": lambda: narrows.sweep(narrows.Plan(long, "lia", 4)),
     "points": lambda: narrows.compare(long, "lia", 1, sweep={"links.bottleneck1.rate": rates}, progress=False),
     "page": lambda: [page() for _ in itertools.count()],
+    "pcap": lambda: [short.to_pcap(tempfile.mkdtemp(dir=sys.argv[2])) for _ in itertools.count()],
+    "detect": lambda: [narrows.detect(sys.argv[2] + "/delays") for _ in itertools.count()],
+    "papers": lambda: narrows.papers("sbd/table-2", jobs=2),
 }
+if sys.argv[1] == "pcap":
+    short = narrows.run(long.set("duration", "300 s"), cc="lia")
+if sys.argv[1] == "detect":
+    with open(sys.argv[2] + "/delays", "w") as file:
+        file.write("flow,t_s,owd_ms\\n")
+        file.writelines(f"{flow},{at / 100},{at % 150 + 10}\\n" for at in range(10**5) for flow in "abcd")
 if sys.argv[1] == "page":
     page = narrows.run(bench.many_flows(100, 600, "100 kbit/s"), series=True)._repr_html_
 rates = [f"{1000 + rate} kbit/s" for rate in range(10**5)]
@@ -102,10 +111,10 @@ while True:
 """
 
 
-def long(call: str) -> subprocess.Popen[str]:
-    """A process that does this for longer than anyone waits."""
+def long(call: str, folder: str = "") -> subprocess.Popen[str]:
+    """A process that does this for longer than anyone waits; what it writes is in the folder."""
     here = Path(__file__).parent
-    return subprocess.Popen([sys.executable, "-c", LONG, call], stdout=subprocess.PIPE, text=True, cwd=here)
+    return subprocess.Popen([sys.executable, "-c", LONG, call, folder], stdout=subprocess.PIPE, text=True, cwd=here)
 
 
 def after_ctrl_c(child: subprocess.Popen[str], wait: float) -> float:

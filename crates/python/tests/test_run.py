@@ -281,9 +281,9 @@ def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
     assert error.value.file == str(tmp_path / "none.toml")
 
 
-@pytest.mark.parametrize("call", ["run", "compare", "sweep", "points", "page"])
-def test_ctrl_c_stops_what_runs_within_100_ms(call: str) -> None:
-    with bench.long(call) as child:
+@pytest.mark.parametrize("call", ["run", "compare", "sweep", "points", "page", "pcap", "detect", "papers"])
+def test_ctrl_c_stops_what_runs_within_100_ms(call: str, tmp_path: Path) -> None:
+    with bench.long(call, str(tmp_path)) as child:
         try:
             # At any time of the looks for Ctrl-C; once more where other work kept the processor away.
             rounds: list[list[float]] = []

@@ -213,7 +213,7 @@ def detect(
 def _turned(data: Iterable[tuple[float, str, float]]) -> Iterator[tuple[str, float, float]]:
     """The rows as the table has them."""
     for row in data:
-        fields = tuple(row) if isinstance(row, Iterable) else ()
+        fields: tuple[Any, ...] = tuple(row) if isinstance(row, Iterable) else ()
         if len(fields) != 3:
             expected = "(time in s, flow, delay in ms)"
             raise Error(f"data: found {row!r}; expected {expected}", field="data", expected=expected)
