@@ -19,7 +19,7 @@
 
 #include "nr_port.h"
 
-#define NR_VERSION 14		    /* layout of nr_conn, nr_path, nr_private and nr_detection */
+#define NR_VERSION 15		    /* layout of nr_conn, nr_path, nr_private and nr_detection */
 #define NR_MAX_PATHS 8		    /* paths in a connection; bound of every loop */
 #define NR_LAW_PARAMS 16	    /* maximum words of a law's parameters */
 #define NR_JOIN_PARAMS 4	    /* likewise of a slow start at the join */

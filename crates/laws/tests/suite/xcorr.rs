@@ -725,6 +725,46 @@ fn saw_teeth_in_step_are_no_common_queue() {
     }
 }
 
+/// A radio link behind the queue, whose delays deviate by so much, with this memory, ms.
+fn radio(samples: &Samples, deviation: f64, memory: f64, seed: u64) -> Samples {
+    let mut random = Random(seed);
+    let (mut last, mut noise): (f64, f64) = (0.0, 0.0);
+    let mut delayed = |&(time, delay): &(f64, f64)| {
+        let kept = (-(time - last) / memory).exp();
+        noise = kept * noise + (12.0 * (1.0 - kept * kept)).sqrt() * (random.unit() - 0.5);
+        last = time;
+        (time, delay + deviation * (3.0 + noise))
+    };
+    samples.iter().map(&mut delayed).collect()
+}
+
+#[test]
+fn noise_that_lasts_for_longer_than_a_bin_is_no_second_queue() {
+    let path = Path { rate: 400.0, ..USUAL };
+    for (deviation, memory) in [(2.0, 10.0), (2.0, 20.0), (3.0, 30.0)] {
+        for seed in 0..4 {
+            let (own, other) = (saw_tooth(10 * seed + 1, 60), queue(10 * seed + 2, 60));
+            let later = [&own[2020..], &own[..2020]].concat();
+            let seen = |queue: &[f64], n: u64| {
+                let samples = sampled(queue, &path, 3 * seed + n);
+                radio(&samples, deviation, memory, 100 + 3 * seed + n)
+            };
+            let one = seen(&own, 0);
+            for (name, queue, right) in [
+                ("the same", &own, Answer::Shared),
+                ("another", &other, Answer::Separate),
+                ("one that drops 480 ms later", &later, Answer::Separate),
+            ] {
+                let name = format!("{name}, {deviation} ms of noise for {memory} ms, seed {seed}");
+                let two = seen(queue, 1);
+                assert_eq!(held(&one, &two, 60)[15..], [right; 45], "{name}");
+                let same = agreed(&name, &one, &two);
+                assert!(same >= 54, "{name}: as specified in {same} of 60");
+            }
+        }
+    }
+}
+
 /// The answers of paths that sample `one` until `at_ms`, then `before` and `after`.
 fn then(one: &[f64], after: [&[f64]; 2], at_ms: usize, path: &Path) -> Vec<Answer> {
     let [a, b] = [0, 1].map(|n| [&one[..at_ms], &after[n][at_ms..]].concat());

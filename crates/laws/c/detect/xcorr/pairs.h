@@ -171,6 +171,7 @@ NR_NOINLINE int nr_xcorr_fade_pair(struct nr_xcorr_pair *q, nr_u32 stamp)
 	nr_xcorr_fade_sums(&q->slow, NR_XCORR_SLOW);
 	nr_xcorr_fade_steps(&q->fast.steps, NR_XCORR_FAST_STEPS);
 	nr_xcorr_fade_steps(&q->slow.steps, NR_XCORR_SLOW);
+	q->bounded = (nr_u32)nr_xcorr_fade(q->bounded, NR_XCORR_SLOW);
 	for (nr_u32 l = 0; l < NR_XCORR_LAGS; l++) {
 		nr_xcorr_fade_lag(&q->fast.lag[l], NR_XCORR_FAST);
 		nr_xcorr_fade_lag(&q->slow.lag[l], NR_XCORR_SLOW);
@@ -219,8 +220,8 @@ NR_NOINLINE int nr_xcorr_add(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u3
 		nr_xcorr_add_changes(&q->slow, a, b);
 	}
 	q->begun = 1;
-	q->last_a = v.a;
-	q->last_b = v.b;
+	q->last_a = (nr_u16)v.a;
+	q->last_b = (nr_u16)v.b;
 	a = nr_xcorr_within(v.a - q->a);
 	b = nr_xcorr_within(v.b - q->b);
 	nr_xcorr_add_both(&q->fast, a, b);
@@ -344,6 +345,7 @@ NR_NOINLINE int nr_xcorr_begin_pair(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j
 		q->fast = (struct nr_xcorr_sums){0};
 		q->slow = (struct nr_xcorr_sums){0};
 		q->line = (struct nr_xcorr_line){0};
+		q->bounded = 0;
 		q->begun = 0;
 	}
 	if (g->anew >> i & 1 || g->anew >> j & 1) {

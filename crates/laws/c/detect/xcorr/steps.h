@@ -15,6 +15,11 @@
  * Smooth queues, n_eff < 0.3 n in the slow sums, are lines for seconds, so that the fast sums know
  * nothing of noise; and many packets pass in the time in which they change, so that bins miss less:
  * explained if r < 1/2, refuted if r >= 3/4, and shared only once it is known that noise explains.
+ *
+ * A radio link's noise may last for longer than N knows. What is left of smooth queues, a - b, is
+ * noise, too, if D / 2 >= var(a - b): it is as if drawn anew from value to value, where what two
+ * smooth queues differ by goes on for longer. But where one of them drops a little before the
+ * other, all of it is in a few steps: there D is of steps of at most 8 times what N explains.
  */
 #ifndef NARROWS_XCORR_STEPS_H
 #define NARROWS_XCORR_STEPS_H
@@ -29,6 +34,7 @@
 #define NR_XCORR_MANY_FAST 16u
 #define NR_XCORR_SOME 6u
 #define NR_XCORR_STEPS_MAX 1024u /* more of an interval, in what noise explains, counts as that */
+#define NR_XCORR_BOUND 8u	 /* and of each step, where all of a - b may be noise */
 
 /* Adds what a - b at the best lag of the fast or slow sums changed in the last interval. */
 NR_NOINLINE int nr_xcorr_add_steps(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j, nr_u32 slow)
@@ -36,7 +42,7 @@ NR_NOINLINE int nr_xcorr_add_steps(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
 	nr_u32 lag = NR_XCORR_LAG_MAX, last, above, count = 0;
 	struct nr_xcorr_steps *w;
 	struct nr_xcorr_pair *q;
-	nr_u64 squares = 0, noise;
+	nr_u64 squares = 0, noise, bound;
 
 	if (!g)
 		return 0;
@@ -62,6 +68,9 @@ NR_NOINLINE int nr_xcorr_add_steps(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
 	}
 	/* 2 / 3 (3 / 256)^2 is 6 / 2^16, as a value of a pair is 256 / 3 us. */
 	noise = (g->member[i].noise + g->member[j].noise) * 6 >> (16 - NR_XCORR_FRACTION);
+	bound = NR_XCORR_BOUND * (noise + 1) * (count >> NR_XCORR_FRACTION);
+	if (slow)
+		q->bounded += (nr_u32)((squares < bound ? squares : bound) >> NR_XCORR_FRACTION);
 	squares = (squares << NR_XCORR_FRACTION) / (noise + 1);
 	if (squares > NR_XCORR_STEPS_MAX * NR_XCORR_ONE)
 		squares = NR_XCORR_STEPS_MAX * NR_XCORR_ONE;
@@ -70,6 +79,15 @@ NR_NOINLINE int nr_xcorr_add_steps(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
 	w->count += count;
 	w->all += count;
 	return 1;
+}
+
+/* Are the slow steps of a - b, bounded, as large as its variance? Those of noise are twice that. */
+NR_INLINE int nr_xcorr_is_noise(const struct nr_xcorr_pairs *g, const struct nr_xcorr_pair *q)
+{
+	struct nr_fx steps = nr_fx_shift(nr_fx(q->bounded), NR_XCORR_FRACTION);
+
+	steps = nr_fx_mul(steps, nr_fx((nr_u64)g->best_n * g->best_n));
+	return !nr_fx_less(steps, nr_fx_mul(nr_fx(g->best), nr_fx(q->slow.steps.all)));
 }
 
 /*
@@ -107,6 +125,11 @@ NR_NOINLINE int nr_xcorr_set_noise(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
 	}
 	if (count < NR_XCORR_SOME * NR_XCORR_ONE)
 		return 0;
+	if (smooth && of->all >= least && nr_xcorr_is_noise(g, q)) {
+		g->noise |= NR_XCORR_EXPLAINS;
+		g->queues = NR_XCORR_SMOOTH;
+		return 1;
+	}
 	if (squares * (smooth ? 2 : 1) < count)
 		g->noise |= NR_XCORR_EXPLAINS;
 	if (count >= least && squares * 4 >= count * 3)

@@ -57,6 +57,8 @@ mod constant {
     /// The unit of what noise explains, ms^2, and how often it may explain an interval's changes.
     pub const UNIT: f64 = (0.256 / 3.0) * (0.256 / 3.0) / 1024.0;
     pub const CHANGES_MOST: f64 = 1024.0;
+    /// And how often each change, where all of a - b may be noise.
+    pub const BOUND: f64 = 8.0;
 }
 use constant::*;
 
@@ -236,6 +238,8 @@ struct Sums {
     /// What noise does not explain: since the lag is what it is, and at all lags.
     here: Mean,
     all: Mean,
+    /// Squared changes, ms^2, each at most some times what noise explains.
+    bounded: Mean,
 }
 
 /// What the sums of one memory say.
@@ -328,7 +332,12 @@ impl Pair {
             let Some(Seen { alike, level, n_eff }) = *seen else { continue };
             let tally = [self.sums[copy].here, self.sums[copy].all];
             let tally = if tally[0].n >= ENOUGH[copy] { tally[0] } else { tally[1] };
-            let (r, enough) = (tally.value(), tally.n >= ENOUGH[copy]);
+            let (r, enough) = match self.sums[copy].bounded {
+                of if smooth && of.n >= ENOUGH[copy] && of.value() >= self.sums[copy].rest() => {
+                    (0.0, true)
+                }
+                _ => (tally.value(), tally.n >= ENOUGH[copy]),
+            };
             if tally.n >= SOME && !(smooth && copy == 0) {
                 explains |= r < if smooth { 0.5 } else { 1.0 };
                 too_little |= enough && r >= 0.75;
@@ -385,6 +394,7 @@ impl Sums {
         self.changes.iter_mut().for_each(|change| change.fade(by));
         self.here.fade(changes);
         self.all.fade(changes);
+        self.bounded.fade(changes);
     }
 
     /// Step 4: the lag at which both are most alike.
@@ -396,6 +406,11 @@ impl Sums {
         let counts = |lag: &i64| self.differences[(lag + LAG) as usize].n >= least;
         let variance = |lag: &i64| self.differences[(lag + LAG) as usize].variance();
         (-LAG..=LAG).filter(counts).min_by(|a, b| variance(a).total_cmp(&variance(b)))
+    }
+
+    /// Variance of a - b at the best lag, ms^2.
+    fn rest(&self) -> f64 {
+        self.best().map_or(0.0, |lag| self.differences[(lag + LAG) as usize].variance())
     }
 
     /// Step 5: independent pairs.
@@ -429,6 +444,7 @@ impl Sums {
         let squares: f64 = values.windows(2).map(|two| (two[1] - two[0]).powi(2)).sum();
         let explained = UNIT * ((2.0 / 3.0 * noise / UNIT).floor() + 1.0);
         let count = values.len().saturating_sub(1) as f64;
+        self.bounded.add(count, squares.min(BOUND * explained * count));
         let squares = (squares / explained).min(CHANGES_MOST);
         self.here.add(count, squares);
         self.all.add(count, squares);
