@@ -132,7 +132,7 @@ struct nr_xcorr_pair {
 	struct nr_xcorr_line line;
 	nr_s32 a, b; /* references */
 	nr_u16 last_a, last_b;
-	nr_u32 bounded; /* squared steps, slow, each at most some times what noise explains */
+	nr_u32 bounded; /* squared steps at all lags, slow, each at most 8 times what N explains */
 	struct nr_pair known;
 	nr_u32 begin;  /* stamp of the interval since which both have been there */
 	nr_u8 begun;   /* 1: references and last values are set */

@@ -17,9 +17,9 @@
  * explained if r < 1/2, refuted if r >= 3/4, and shared only once it is known that noise explains.
  *
  * A radio link's noise may last for longer than N knows. What is left of smooth queues, a - b, is
- * noise, too, if D / 2 >= var(a - b): it is as if drawn anew from value to value, where what two
- * smooth queues differ by goes on for longer. But where one of them drops a little before the
- * other, all of it is in a few steps: there D is of steps of at most 8 times what N explains.
+ * noise, too, if D >= var(a - b): noise that is independent from value to value has twice that, and
+ * what two smooth queues differ by goes on for longer. But where one of them drops a little before
+ * the other, all of it is in a few steps: each counts as at most 8 times what N explains.
  */
 #ifndef NARROWS_XCORR_STEPS_H
 #define NARROWS_XCORR_STEPS_H
@@ -42,7 +42,7 @@ NR_NOINLINE int nr_xcorr_add_steps(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
 	nr_u32 lag = NR_XCORR_LAG_MAX, last, above, count = 0;
 	struct nr_xcorr_steps *w;
 	struct nr_xcorr_pair *q;
-	nr_u64 squares = 0, noise, bound;
+	nr_u64 squares = 0, bounded = 0, noise, one;
 
 	if (!g)
 		return 0;
@@ -55,22 +55,24 @@ NR_NOINLINE int nr_xcorr_add_steps(struct nr_xcorr_pairs *g, nr_u32 i, nr_u32 j,
 	if (lag + 1 < q->lag[slow & 1] || lag > q->lag[slow & 1] + 1u)
 		w->squares = w->count = 0;
 	q->lag[slow & 1] = (nr_u8)lag;
+	/* 2 / 3 (3 / 256)^2 is 6 / 2^16, as a value of a pair is 256 / 3 us. */
+	noise = (g->member[i].noise + g->member[j].noise) * 6 >> (16 - NR_XCORR_FRACTION);
 	last = nr_xcorr_difference(g, i, j, 0u - NR_XCORR_THREE, lag);
 	for (nr_u32 n = 0; n < NR_XCORR_BINS; n += NR_XCORR_THREE) {
 		above = nr_xcorr_difference(g, i, j, n, lag);
 		if (!above)
 			continue;
 		if (last) {
-			squares += nr_xcorr_square(nr_xcorr_within((nr_s32)(above - last)));
+			one = nr_xcorr_square(nr_xcorr_within((nr_s32)(above - last)));
+			squares += one;
+			bounded +=
+			    one / NR_XCORR_BOUND > noise ? NR_XCORR_BOUND * (noise + 1) : one;
 			count += NR_XCORR_ONE;
 		}
 		last = above;
 	}
-	/* 2 / 3 (3 / 256)^2 is 6 / 2^16, as a value of a pair is 256 / 3 us. */
-	noise = (g->member[i].noise + g->member[j].noise) * 6 >> (16 - NR_XCORR_FRACTION);
-	bound = NR_XCORR_BOUND * (noise + 1) * (count >> NR_XCORR_FRACTION);
 	if (slow)
-		q->bounded += (nr_u32)((squares < bound ? squares : bound) >> NR_XCORR_FRACTION);
+		q->bounded += (nr_u32)(bounded >> NR_XCORR_FRACTION);
 	squares = (squares << NR_XCORR_FRACTION) / (noise + 1);
 	if (squares > NR_XCORR_STEPS_MAX * NR_XCORR_ONE)
 		squares = NR_XCORR_STEPS_MAX * NR_XCORR_ONE;

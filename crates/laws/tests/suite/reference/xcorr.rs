@@ -441,10 +441,12 @@ impl Sums {
             self.here = Mean::default();
         }
         self.lag = lag;
-        let squares: f64 = values.windows(2).map(|two| (two[1] - two[0]).powi(2)).sum();
+        let changes: Vec<f64> = values.windows(2).map(|two| (two[1] - two[0]).powi(2)).collect();
+        let squares: f64 = changes.iter().sum();
         let explained = UNIT * ((2.0 / 3.0 * noise / UNIT).floor() + 1.0);
         let count = values.len().saturating_sub(1) as f64;
-        self.bounded.add(count, squares.min(BOUND * explained * count));
+        let bounded = changes.iter().map(|change| change.min(BOUND * explained)).sum();
+        self.bounded.add(count, bounded);
         let squares = (squares / explained).min(CHANGES_MOST);
         self.here.add(count, squares);
         self.all.add(count, squares);
