@@ -94,6 +94,20 @@ fn every_signal_shows_two_different_links_apart() {
     }
 }
 
+/// LTE's jitter is correlated from packet to packet, so that a bin does not even it out.
+#[test]
+fn jitter_of_a_radio_link_hides_no_shared_queue() {
+    let signals = [Signal::SenderUs, Signal::Rtt];
+    for cc in ["greno+xcorr", "gcubic+xcorr"] {
+        let scenario = load("phone/vpn", &Edits::default()).unwrap();
+        let runs = runs(scenario, cc, &signals, 0);
+        for signal in signals {
+            let accuracy = mean(&runs, signal);
+            assert!(accuracy > 0.95, "{cc}, {} {accuracy}", signal.name());
+        }
+    }
+}
+
 #[test]
 fn paths_that_meet_are_found_at_the_receiver() {
     let runs = runs(scenario(false, ""), "lia+ssc", &[Signal::ReceiverUs], 0);
