@@ -420,18 +420,20 @@ pub(crate) fn finished_in(
         if !seeds.all().contains(&task.seed) || lacks {
             continue;
         }
-        let mut text = Vec::new();
-        for extension in ["csv", "decisions.csv", "json"] {
+        let read = |extension| -> Result<Vec<u8>, Error> {
             let (path, name) = (path(extension), format!("{stem}.{extension}"));
-            if !path.exists() {
-                continue;
-            }
-            text = std::fs::read(&path).map_err(narrows_lab::Error::io(&path, "read"))?;
+            let bytes = std::fs::read(&path).map_err(narrows_lab::Error::io(&path, "read"))?;
             if let Some(written) = written.as_ref().filter(|_| had(&name)) {
-                written.check_file(folder, &name, &text)?;
+                written.check_file(folder, &name, &bytes)?;
+            }
+            Ok(bytes)
+        };
+        for extension in ["csv", "decisions.csv"] {
+            if had(&format!("{stem}.{extension}")) && path(extension).exists() {
+                read(extension)?;
             }
         }
-        let path = path("json");
+        let (path, text) = (path("json"), read("json")?);
         let wrong = |message: String| Error::input(path.display().to_string(), message);
         let summary: Summary =
             serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;

@@ -92,7 +92,7 @@ fn died() -> Failure {
     Failure::Line("narrows: a thread died".into())
 }
 
-/// The same of work that takes no time to speak of.
+/// Does `work` that takes no time to speak of, in the caller's thread.
 ///
 /// # Errors
 /// That of `work`.

@@ -244,6 +244,8 @@ struct Sums {
 
 /// What the sums of one memory say.
 struct Seen {
+    /// Variance of a - b at the best lag, ms^2.
+    apart: f64,
     /// L, and L less what clocks may have added.
     alike: f64,
     level: f64,
@@ -329,13 +331,11 @@ impl Pair {
         let (mut explains, mut too_little, mut refuted) = (false, false, false);
         let mut found = None;
         for (copy, seen) in seen.iter().enumerate() {
-            let Some(Seen { alike, level, n_eff }) = *seen else { continue };
+            let Some(Seen { apart: rest, alike, level, n_eff }) = *seen else { continue };
             let tally = [self.sums[copy].here, self.sums[copy].all];
             let tally = if tally[0].n >= ENOUGH[copy] { tally[0] } else { tally[1] };
             let (r, enough) = match self.sums[copy].bounded {
-                of if smooth && of.n >= ENOUGH[copy] && of.value() >= self.sums[copy].rest() => {
-                    (0.0, true)
-                }
+                of if smooth && of.n >= ENOUGH[copy] && of.value() >= rest => (0.0, true),
                 _ => (tally.value(), tally.n >= ENOUGH[copy]),
             };
             if tally.n >= SOME && !(smooth && copy == 0) {
@@ -408,11 +408,6 @@ impl Sums {
         (-LAG..=LAG).filter(counts).min_by(|a, b| variance(a).total_cmp(&variance(b)))
     }
 
-    /// Variance of a - b at the best lag, ms^2.
-    fn rest(&self) -> f64 {
-        self.best().map_or(0.0, |lag| self.differences[(lag + LAG) as usize].variance())
-    }
-
     /// Step 5: independent pairs.
     fn effective(&self) -> f64 {
         let phi = |of: Spread, changes: Mean| {
@@ -432,7 +427,7 @@ impl Sums {
         }
         let apart = self.differences[(lag + LAG) as usize].variance();
         let n_eff = self.effective();
-        Some(Seen { alike: 1.0 - apart / both, level: 1.0 - apart / rest, n_eff })
+        Some(Seen { apart, alike: 1.0 - apart / both, level: 1.0 - apart / rest, n_eff })
     }
 
     /// Step 7: what a - b, `values` at `lag`, changes, in what noise explains.
