@@ -63,8 +63,16 @@ pub struct Map {
 /// The byte counters of all sockets at a moment, which throughput is measured from.
 pub struct Sample {
     taken: Instant,
-    /// Acknowledged and received, by the socket's cookie.
-    bytes: HashMap<u64, (u64, u64)>,
+    /// By the socket's cookie.
+    bytes: HashMap<u64, Bytes>,
+}
+
+/// The byte counters of a socket.
+struct Bytes {
+    /// When its namespace's sockets were read: with many namespaces some ms after the first's.
+    read: Instant,
+    acked: u64,
+    received: u64,
 }
 
 impl Sample {
@@ -105,10 +113,14 @@ impl Status {
     }
 
     fn sample(&self) -> Sample {
-        let connections = self.namespaces.iter().flat_map(|namespace| &namespace.connections);
-        let subflows = connections.flat_map(|connection| &connection.subflows);
-        let bytes = subflows.map(|one| (one.cookie, (one.bytes_acked, one.bytes_received)));
-        Sample { taken: self.taken, bytes: bytes.collect() }
+        let mut bytes = HashMap::new();
+        for namespace in &self.namespaces {
+            for one in namespace.connections.iter().flat_map(|connection| &connection.subflows) {
+                let (read, acked, received) = (namespace.read, one.bytes_acked, one.bytes_received);
+                bytes.insert(one.cookie, Bytes { read, acked, received });
+            }
+        }
+        Sample { taken: self.taken, bytes }
     }
 
     fn of(kernel: Kernel, only: Option<netns::Namespace>) -> Status {
@@ -186,22 +198,34 @@ impl Status {
 
     /// Fills in throughputs: what each socket's byte counters grew by since `before`.
     pub fn measure(&mut self, before: &Sample) {
-        let seconds = (self.taken - before.taken).as_secs_f64();
-        let rate = |now: u64, then: u64| (now.saturating_sub(then) as f64 / seconds) as u64;
-        for connection in self.namespaces.iter_mut().flat_map(|n| &mut n.connections) {
-            let (mut sent, mut received) = (0, 0);
-            for subflow in &mut connection.subflows {
-                // One that is new brought all it has within the interval.
-                let then = before.bytes.get(&subflow.cookie).copied().unwrap_or_default();
-                subflow.sent_bytes_per_s = Some(rate(subflow.bytes_acked, then.0));
-                subflow.received_bytes_per_s = Some(rate(subflow.bytes_received, then.1));
-                sent += subflow.sent_bytes_per_s.unwrap_or(0);
-                received += subflow.received_bytes_per_s.unwrap_or(0);
+        for namespace in &mut self.namespaces {
+            for connection in &mut namespace.connections {
+                connection.measure(namespace.read, before);
             }
-            connection.sent_bytes_per_s = Some(sent);
-            connection.received_bytes_per_s = Some(received);
         }
-        self.interval_s = Some(seconds);
+        self.interval_s = Some((self.taken - before.taken).as_secs_f64());
+    }
+}
+
+impl Connection {
+    /// Its sockets were read at `read`.
+    fn measure(&mut self, read: Instant, before: &Sample) {
+        // One that is new brought all it has within the interval.
+        let new = Bytes { read: before.taken, acked: 0, received: 0 };
+        let (mut sent, mut received) = (0, 0);
+        for subflow in &mut self.subflows {
+            let then = before.bytes.get(&subflow.cookie).unwrap_or(&new);
+            let seconds = (read - then.read).as_secs_f64();
+            let rate = |now: u64, then: u64| (now.saturating_sub(then) as f64 / seconds) as u64;
+            let of_one = rate(subflow.bytes_acked, then.acked);
+            subflow.sent_bytes_per_s = Some(of_one);
+            sent += of_one;
+            let of_one = rate(subflow.bytes_received, then.received);
+            subflow.received_bytes_per_s = Some(of_one);
+            received += of_one;
+        }
+        self.sent_bytes_per_s = Some(sent);
+        self.received_bytes_per_s = Some(received);
     }
 }
 

@@ -79,7 +79,8 @@ fn a_transfer_over_two_paths_is_shown_as_one_connection_with_its_throughput() {
     assert_eq!(seen.len(), 1, "{}", status.text(Fit::All));
     assert!(seen[0].token.is_some() && seen[0].law.is_none() && !seen[0].fell_back);
     let mbits = seen[0].sent_bytes_per_s.unwrap() as f64 * 8e-6;
-    assert!((10.0..31.0).contains(&mbits), "{mbits} Mbit/s of 30");
+    // What waited for a busy CPU is acknowledged at once.
+    assert!((10.0..33.0).contains(&mbits), "{mbits} Mbit/s of 30");
     for (n, subflow) in (1..).zip(&seen[0].subflows) {
         assert_eq!(subflow.local.ip().to_string(), format!("10.77.{n}.1"));
         assert_eq!(subflow.remote, net.address(PORT));

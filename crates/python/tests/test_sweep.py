@@ -518,13 +518,17 @@ class CommClosedError(OSError):
 class Gone(Executor):
     """A client whose scheduler ends after some tasks."""
 
-    def __init__(self, left: int) -> None:
+    status = "running"
+
+    def __init__(self, left: int, error: OSError, status: str) -> None:
         self.left = left
+        self.error, self.then = error, status
 
     def submit(self, work: object, *args: object, **named: object) -> Future[str]:  # type: ignore[override]
         self.left -= 1
         if self.left < 0:
-            raise CommClosedError("in <TCP>")
+            self.status = self.then
+            raise self.error
         future: Future[str] = Future()
         future.set_result(work(*args, **named))  # type: ignore[operator]
         return future
@@ -532,9 +536,14 @@ class Gone(Executor):
 
 def test_what_a_lost_scheduler_or_a_killed_client_left_is_done_by_the_next(whole: narrows.Comparison, tmp_path: Path) -> None:
     out = tmp_path / "set"
-    with pytest.raises(narrows.Error, match=r"client: lost its scheduler \(in <TCP>\); \d of 8 tasks .* resume=True") as lost:
-        narrows.sweep(plan(), Gone(1), out=out)
-    assert lost.value.field == "client"
+    for error, status in (CommClosedError("in <TCP>"), "running"), (OSError("Timed out trying to connect"), "connecting"):
+        said = rf"client: lost its scheduler \({error}\); \d of 8 tasks .* resume=True"
+        with pytest.raises(narrows.Error, match=said) as lost:
+            narrows.sweep(plan(), Gone(1, error, status), out=out, resume=out.exists())
+        assert lost.value.field == "client"
+    # Not so an error of the machine.
+    with pytest.raises(OSError, match="No space left"):
+        narrows.sweep(plan(), Gone(1, OSError("No space left"), "running"), out=out, resume=True)
 
     code = f"""if True:
         import narrows, os, signal, sys

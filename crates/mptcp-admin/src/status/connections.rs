@@ -1,5 +1,6 @@
 //! MPTCP connections, and plain TCP under our controls, of every network namespace.
 
+use super::Bytes;
 use super::detection::{Detection, number};
 use crate::clock::monotonic;
 use crate::interfaces::Interfaces;
@@ -14,6 +15,7 @@ use narrows_netns::{self as netns, sysctl};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::SocketAddr;
+use std::time::Instant;
 
 /// A network namespace.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -32,6 +34,9 @@ pub struct Namespace {
     pub listeners: Vec<Listener>,
     /// Its connections.
     pub connections: Vec<Connection>,
+    /// When their sockets were read.
+    #[serde(skip)]
+    pub(super) read: Instant,
 }
 
 /// An MPTCP connection, or a TCP socket that runs one of our controls on one path.
@@ -217,9 +222,9 @@ pub(super) fn find_late(namespaces: &mut [Namespace], entries: &[state::Connecti
     }
 }
 
-/// The byte counters, acknowledged and received, of all sockets of all namespaces, or of `only` one, by
+/// The byte counters of all sockets of all namespaces, or of `only` one, by
 /// their cookies.
-pub(super) fn bytes(only: Option<&netns::Namespace>) -> HashMap<u64, (u64, u64)> {
+pub(super) fn bytes(only: Option<&netns::Namespace>) -> HashMap<u64, Bytes> {
     let all = match only {
         Some(only) => vec![only.clone()],
         None => netns::Namespace::all().unwrap_or_default(),
@@ -228,9 +233,11 @@ pub(super) fn bytes(only: Option<&netns::Namespace>) -> HashMap<u64, (u64, u64)>
     for namespace in all {
         // What cannot be seen now, is not seen later either, and is reported then.
         let Ok(Ok(sockets)) = namespace.run(diag::sockets) else { continue };
+        let read = Instant::now();
         bytes.extend(sockets.into_iter().filter_map(|socket| {
             let info = socket.info?;
-            Some((socket.cookie, (info.bytes_acked, info.bytes_received)))
+            let (acked, received) = (info.bytes_acked, info.bytes_received);
+            Some((socket.cookie, Bytes { read, acked, received }))
         }));
     }
     bytes
@@ -245,8 +252,10 @@ fn look_inside(
     let default_control = sysctl("net/ipv4/tcp_congestion_control").unwrap_or_default();
     let (mut connections, mut listeners) = (Vec::new(), Vec::new());
     let mut mptcp_counters = BTreeMap::new();
+    let mut read = Instant::now();
     if let Some(entries) = entries {
         let sockets = diag::sockets()?;
+        read = Instant::now();
         connections = join(&sockets, &mut Interfaces::look(), entries);
         listeners = in_use.others(namespace.inum, &default_control, &sockets)?;
         mptcp_counters = narrows_mptcp::counters()?;
@@ -260,6 +269,7 @@ fn look_inside(
         mptcp_counters,
         listeners,
         connections,
+        read,
     })
 }
 
@@ -535,6 +545,7 @@ mod tests {
             mptcp_counters: BTreeMap::new(),
             listeners: Vec::new(),
             connections: seen(&sockets, &[]),
+            read: Instant::now(),
         };
         let subflow = |namespace: &Namespace| namespace.connections[0].subflows[0].clone();
         assert_eq!(subflow(&namespace).fallback_law, Some(true));

@@ -523,6 +523,7 @@ pub(super) mod tests {
             mptcp_counters: BTreeMap::from([("MPJoinSynTx".into(), 1), ("MPFailRx".into(), 2)]),
             listeners: Vec::new(),
             connections: (0..connections).map(connection).collect(),
+            read: Instant::now(),
         };
         Status {
             format: FORMAT,
@@ -541,6 +542,9 @@ pub(super) mod tests {
     /// `now` is so much later than `before`.
     fn measure(before: &Status, now: &mut Status, later: Duration) {
         now.taken = before.taken + later;
+        for (now, before) in now.namespaces.iter_mut().zip(&before.namespaces) {
+            now.read = before.read + later;
+        }
         now.measure(&before.sample());
     }
 
@@ -646,7 +650,11 @@ pub(super) mod tests {
         measure(&before, &mut now, Duration::from_millis(500));
         let rates = |n: usize| now.namespaces[0].connections[n].sent_bytes_per_s;
         assert_eq!((rates(0), rates(1)), (Some(0), Some(2_000_000)));
-        assert!(now.text(Fit::All).contains(" 16.00 "));
+        // Each namespace's sockets are read at a moment of their own.
+        now.namespaces[0].read += Duration::from_millis(500);
+        now.measure(&before.sample());
+        assert_eq!(now.namespaces[0].connections[1].sent_bytes_per_s, Some(1_000_000));
+        assert!(now.text(Fit::All).contains(" 8.00 "));
     }
 
     #[test]

@@ -132,7 +132,8 @@ def sweep(
     except (BrokenExecutor, OSError) as error:
         if isinstance(error, BrokenExecutor):
             what = "the pool lost a worker and takes no more tasks"
-        elif type(error).__name__ == "CommClosedError":
+        # While it cannot connect again, Dask's client raises a plain OSError.
+        elif type(error).__name__ == "CommClosedError" or getattr(client, "status", "running") != "running":
             what = f"lost its scheduler ({error})"
         else:
             raise
