@@ -38,6 +38,8 @@ release := $(or $(CARGO_TARGET_DIR),target)/release
 # What an interrupted call has done it keeps in its folder.
 papers := $(release)/narrows papers --resume --docs docs
 # libbpf is built by make too, and would go into our DESTDIR.
+# What threads and CPUs share, in every interleaving.
+loom := RUSTFLAGS="--cfg loom_models" CARGO_TARGET_DIR=target/loom cargo test --locked
 cargo := env -u MAKEFLAGS -u MFLAGS -u DESTDIR -u PREFIX cargo
 units := narrows-export.service narrows-export.timer
 completions := share/bash-completion/completions/narrows share/zsh/site-functions/_narrows share/fish/vendor_completions.d/narrows.fish
@@ -119,7 +121,9 @@ test-long: setup ## statistics: many seeds, minutes to an hour; property tests w
 	-scripts/python venv
 	cargo test --locked --release -p narrows-python -- --ignored
 	cargo test --locked -p narrows-quic-sim --features qlog --test qlog
+	$(loom) -p narrows-laws -p narrows-sim --test loom
 	@if scripts/setup kernel; then cargo test --locked -p narrows --features kernel --test kernel -- --ignored --nocapture && \
+		$(loom) -p narrows-kernel --test slots && \
 		cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture && \
 		NARROWS_SOAK_MINUTES=$(SOAK) cargo test --locked -p narrows-kernel --test soak -- --ignored --nocapture && \
 		scripts/lint --long; fi

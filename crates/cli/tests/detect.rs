@@ -33,7 +33,8 @@ fn refused(args: &[&str]) -> String {
 fn captured(scenario: &str, folder: &Path) -> [String; 2] {
     let out = folder.join("pcap");
     let out = out.to_str().unwrap();
-    printed(&["run", scenario, "--cc", "reno", "--pcap", out, "--capture", "mptcp"]);
+    let args = ["--cc", "reno", "--pcap", out, "--capture", "mptcp", "--set", "duration=70 s"];
+    printed(&[&["run", scenario], &args[..]].concat());
     ["sender", "receiver"].map(|host| format!("{out}/mptcp.{host}.pcapng"))
 }
 

@@ -17,8 +17,9 @@ fn narrows(home: &Path, args: &[&str]) -> Output {
 }
 
 /// Searches for what is wrong with the lazy law, with a fault in the end.
-fn search(home: &Path, more: &[&str]) -> String {
-    let args = ["fuzz", "--law", "lazy.h", "--cc", "lazy", "--candidates", "24", "--hops", "10000"];
+fn search(home: &Path, candidates: &str, more: &[&str]) -> String {
+    let args =
+        ["fuzz", "--law", "lazy.h", "--cc", "lazy", "--candidates", candidates, "--hops", "10000"];
     let output = narrows(home, &[&args[..], more].concat());
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
@@ -29,13 +30,13 @@ fn search(home: &Path, more: &[&str]) -> String {
 fn a_law_that_never_grows_is_found_and_found_again() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("lazy.h"), LAZY).unwrap();
-    let report = search(home.path(), &["--shrink", "4", "--out", "out"]);
+    let report = search(home.path(), "24", &["--shrink", "4", "--out", "out"]);
     assert!(report.contains("lazy: goodput 0."), "{report}");
     let file = home.path().join("out/lazy-goodput.toml");
     let scenario = fs::read_to_string(&file).unwrap();
     assert!(scenario.contains("title = \"lazy: goodput 0."), "{scenario}");
 
-    assert_eq!(search(home.path(), &["--shrink", "4", "--out", "out", "--resume"]), report);
+    assert_eq!(search(home.path(), "24", &["--shrink", "4", "--out", "out", "--resume"]), report);
     assert_eq!(fs::read_to_string(&file).unwrap(), scenario);
 
     // The command that the report names says the same.
@@ -85,7 +86,7 @@ fn what_cannot_be_searched_is_told_in_one_line() {
 fn connections_of_quic_are_searched_as_well() {
     let home = tempfile::tempdir().unwrap();
     fs::write(home.path().join("lazy.h"), LAZY).unwrap();
-    let report = search(home.path(), &["--shrink", "0", "--out", "out", "--on", "quic"]);
+    let report = search(home.path(), "10", &["--shrink", "0", "--out", "out", "--on", "quic"]);
     assert!(report.contains("--cc lazy --on quic\n"), "{report}");
     // What was judged on one host says nothing of another.
     let args = ["fuzz", "--law", "lazy.h", "--cc", "lazy", "--out", "out", "--resume"];

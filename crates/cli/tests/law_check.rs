@@ -8,8 +8,11 @@ use tempfile::TempDir;
 
 /// `narrows law` in a folder.
 fn law(home: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
-    command.arg("law").args(args).current_dir(home).output().unwrap()
+    narrows(home, &[&["law"], args].concat())
+}
+
+fn narrows(home: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_narrows")).args(args).current_dir(home).output().unwrap()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -66,18 +69,23 @@ fn the_template_is_a_law_that_keeps_all() {
     for name in ["mine", "mine_fast", "mineral", "balia_slow", "a"] {
         let file = format!("{name}.h");
         let output = law(home.path(), &["new", &file]);
-        let narrows = env!("CARGO_BIN_EXE_narrows");
+        let command = env!("CARGO_BIN_EXE_narrows");
         assert_eq!(
             text(&output.stdout),
-            format!("{file}: law {name}; next: {narrows} law check {file}\n")
+            format!("{file}: law {name}; next: {command} law check {file}\n")
         );
-        let output = law(home.path(), &["check", &file]);
-        let stdout = text(&output.stdout);
-        assert!(output.status.success(), "{stdout}{}", text(&output.stderr));
-        assert!(stdout.lines().count() > 14, "{stdout}");
-        let fine = |line: &str| line.contains(" ok") || line.contains(" skipped: ");
-        assert!(stdout.lines().all(fine), "{stdout}");
+        // They differ by the name alone, and run under it.
+        let short = ["--set", "duration=2 s", "--set", "warmup=1 s"];
+        let run = ["run", "sbd/sb-2", "--law", &file, "--cc", name];
+        let output = narrows(home.path(), &[&run[..], &short].concat());
+        assert!(output.status.success(), "{}", text(&output.stderr));
     }
+    let output = law(home.path(), &["check", "balia_slow.h"]);
+    let stdout = text(&output.stdout);
+    assert!(output.status.success(), "{stdout}{}", text(&output.stderr));
+    assert!(stdout.lines().count() > 14, "{stdout}");
+    let fine = |line: &str| line.contains(" ok") || line.contains(" skipped: ");
+    assert!(stdout.lines().all(fine), "{stdout}");
 }
 
 #[test]

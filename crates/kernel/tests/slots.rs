@@ -2,6 +2,8 @@
 //! other CPUs hold pointers to them, and a deleted entry's memory is another connection's at once.
 //! The C of `src/bpf/slots.h` itself runs here, over a hash map like the kernel's.
 
+#![cfg(loom_models)]
+
 #[path = "../../laws/tests/loom/port.rs"]
 mod port;
 

@@ -96,12 +96,11 @@ fn no_number_of_threads_changes_a_shipped_scenario() {
 fn shipped_scenarios_are_the_same_on(threads: &[usize]) {
     let mut parted = 0;
     for name in shipped() {
-        let scenario = short(name);
-        let stop = AtomicBool::new(false);
-        let job = |threads| Job { threads, seed: 7, ..Job::new(&scenario, &stop) };
-        if parts(&job(8)).unwrap().is_none() {
+        let (whole, stop) = (short(name, "6 s"), AtomicBool::new(false));
+        if parts(&Job { threads: 8, seed: 7, ..Job::new(&whole, &stop) }).unwrap().is_none() {
             continue;
         }
+        let scenario = short(name, "3 s");
         parted += 1;
         let control = Some("greno+xcorr".parse().unwrap());
         let alone = on_threads(&scenario, control, 7, 1);

@@ -35,9 +35,9 @@ fn every_shipped_scenario_loads_and_names_its_source() {
 }
 
 /// A shipped scenario cut short: long enough for every event and every path's start, also where a SYN is lost.
-pub fn short(name: &str) -> Scenario {
+pub fn short(name: &str, duration: &str) -> Scenario {
     let whole = scenario(name);
-    let mut set = vec![("duration".into(), "6 s".into())];
+    let mut set = vec![("duration".into(), duration.into())];
     if whole.warmup > SECOND {
         set.push(("warmup".into(), "1 s".into()));
     }
@@ -49,7 +49,7 @@ pub fn short(name: &str) -> Scenario {
 #[test]
 fn every_shipped_scenario_runs() {
     for one in shipped() {
-        let scenario = short(one);
+        let scenario = short(one, "6 s");
         let stop = AtomicBool::new(false);
         let run = run(host("sim").unwrap(), Job::new(&scenario, &stop)).unwrap();
         let test = &run.summary.connections[scenario.test.unwrap()];

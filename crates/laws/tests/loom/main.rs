@@ -1,6 +1,8 @@
 //! The protocols of `c/shared.h` and `c/detect/detection.h` in every interleaving and every reordering
 //! that their memory order allows. The C itself runs here, over the port of `port.h`.
 
+#![cfg(loom_models)]
+
 mod port;
 
 use loom::thread;

@@ -1,6 +1,8 @@
 //! The windows of `src/sim/windows.rs` in every interleaving of two threads, with few preemptions, and every reordering that
 //! their memory order allows. The code itself runs here, over loom's atomics and locks.
 
+#![cfg(loom_models)]
+
 #[path = "../../src/sim/windows.rs"]
 #[allow(dead_code)]
 mod windows;
