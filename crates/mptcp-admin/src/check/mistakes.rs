@@ -15,6 +15,9 @@ const SHOWN: usize = 5;
 /// A path that was busy for less is not judged by its rate or waiting, µs.
 const BUSY_US: u64 = 1_000_000;
 
+/// Seconds of data in a subflow's send buffer that a buffer which Linux sizes by the window does not hold.
+const HELD_S: u64 = 2;
+
 /// `net.mptcp`'s counters of connections that went on as plain TCP, and why.
 const FALLBACKS: [(&str, &str); 10] = [
     ("MPCapableFallbackSYNACK", "the peer or a middlebox answered without MPTCP"),
@@ -390,7 +393,31 @@ impl Network {
             let fix = fix(self.send_buffer_max.saturating_mul(2).min(i32::MAX as u64));
             items.push(Item::new("buffers", Verdict::Mistake, seen).fix(fix));
         }
+        items.extend(self.judge_held());
         items
+    }
+
+    /// The scheduler gives a subflow what its send buffer has room for, and no sibling sends that.
+    fn judge_held(&self) -> Option<Item> {
+        let held = self.sockets.iter().filter_map(|socket| {
+            let subflow = socket.subflow.filter(|subflow| !subflow.fell_back())?;
+            let info = socket.info.as_ref().filter(|info| info.busy_time >= BUSY_US)?;
+            let sibling = |other: &Socket| {
+                other.cookie != socket.cookie
+                    && other.subflow.is_some_and(|other| other.token == subflow.token)
+            };
+            let seconds = u64::from(info.notsent_bytes).checked_div(info.delivery_rate)?;
+            (seconds >= HELD_S && self.sockets.iter().any(sibling)).then_some(seconds)
+        });
+        let (most, of) = held.fold((0, 0), |(most, of), seconds| (seconds.max(most), of + 1));
+        (of > 0).then(|| {
+            let seen = format!(
+                "{} with up to {most} s of data waiting that no other subflow can send: a program that \
+                 sets SO_SNDBUF, as iperf3 -w does, should leave the size to Linux",
+                count(of, "subflow")
+            );
+            Item::new("buffers", Verdict::Mistake, seen)
+        })
     }
 
     /// A server without MPTCP is no mistake, but its clients can use only one path.

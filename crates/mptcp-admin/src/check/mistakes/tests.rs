@@ -253,6 +253,19 @@ fn buffers_are_too_small_where_paths_carry_more_or_subflows_wait() {
     network.sockets[1].send_buffer = 400_000;
     assert!(find(&network.judge(), "buffers").seen.contains("tcp_wmem"));
 
+    // What one subflow has in its own buffer the other cannot send.
+    network.sockets[1].send_buffer = 399_999;
+    network.sockets[1].cookie += 1;
+    network.sockets[1].info.as_mut().unwrap().notsent_bytes = 1_900_000;
+    assert_eq!(verdict(&network.judge(), "buffers"), None);
+    network.sockets[1].info.as_mut().unwrap().notsent_bytes = 21_500_000;
+    let seen = find(&network.judge(), "buffers").seen.clone();
+    assert!(seen.starts_with("1 subflow with up to 21 s of data waiting"), "{seen}");
+    // Alone it has nobody who could.
+    let sibling = network.sockets.remove(0);
+    assert_eq!(verdict(&network.judge(), "buffers"), None);
+    network.sockets.insert(0, sibling);
+
     // A few requests do not show how much a path carries.
     for socket in &mut network.sockets {
         socket.info.as_mut().unwrap().busy_time = 500_000;
