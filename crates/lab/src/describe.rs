@@ -98,13 +98,16 @@ pub fn describe_link(link: &Link) -> String {
     };
     let _ = write!(text, ", delay {}", show_time(config.delay));
     if config.jitter > 0 {
-        let kind = match config.variation.distribution {
+        let kind = match &config.variation.distribution {
             Distribution::Uniform => String::new(),
             Distribution::Normal { mean, deviation } => {
-                format!("normal {} ± {}, ", show_time(mean), show_time(deviation))
+                format!("normal {} ± {}, ", show_time(*mean), show_time(*deviation))
             }
             Distribution::Pareto { mean, shape } => {
-                format!("Pareto {shape} with mean {}, ", show_time(mean))
+                format!("Pareto {shape} with mean {}, ", show_time(*mean))
+            }
+            Distribution::Recorded(delays) => {
+                format!("trace {} of {}, ", delays.name(), show_time(delays.period()))
             }
         };
         let most = if kind.is_empty() { "" } else { "at most " };

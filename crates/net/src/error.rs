@@ -102,6 +102,9 @@ pub enum TraceFault {
     /// Not one packet fits what its rates carry.
     #[error("the trace carries less than a packet")]
     Nothing,
+    /// A delay that no network has.
+    #[error("a delay of more than an hour above the smallest")]
+    TooLong,
     /// More packets than memory should hold.
     #[error("the trace carries more than 2^26 packets")]
     TooMany,

@@ -1,12 +1,14 @@
 //! Random delay of packets besides the propagation.
 
+use std::sync::Arc;
+
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::{Nanos, rng};
+use crate::{Delays, Nanos, rng};
 
 /// How the jitter of a link varies from packet to packet, between 0 and [`crate::LinkConfig::jitter`].
 /// The default is uniform, each packet alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Variation {
     /// The distribution of each.
     pub distribution: Distribution,
@@ -17,7 +19,7 @@ pub struct Variation {
 }
 
 /// The distribution of a jitter. What is beyond its bounds is at the bound.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Distribution {
     /// Uniform.
     #[default]
@@ -36,6 +38,8 @@ pub enum Distribution {
         /// Its tail index, above 1: a smaller one has more long delays. netem's table has 3.
         shape: f64,
     },
+    /// Not drawn, but as they were measured over time.
+    Recorded(Arc<Delays>),
 }
 
 impl Variation {
@@ -47,6 +51,9 @@ impl Variation {
             }
             Distribution::Pareto { shape, .. } if !(shape > 1.0 && shape <= 100.0) => {
                 Some("a Pareto distribution's shape must be above 1 and at most 100")
+            }
+            Distribution::Recorded(_) if self.correlation != 0.0 => {
+                Some("recorded delays are correlated as they are")
             }
             _ => None,
         }
@@ -70,35 +77,34 @@ impl Jitter {
         Jitter { max, variation, rng, last: None }
     }
 
-    pub fn draw(&mut self) -> Nanos {
-        let Some(Variation { distribution, correlation }) = self.variation else {
+    /// Of a packet whose transmission ends at `now`.
+    pub fn draw(&mut self, now: Nanos) -> Nanos {
+        let Some(Variation { distribution, correlation }) = &self.variation else {
             return rng::below(&mut self.rng, self.max + 1);
         };
-        let normal = self.normal(correlation);
         let max = self.max as f64;
-        let delay = match distribution {
-            Distribution::Uniform => max * upper_tail(-normal),
-            Distribution::Normal { mean, deviation } => mean as f64 + deviation as f64 * normal,
+        let mut normal = || normal(&mut self.rng, &mut self.last, *correlation);
+        let delay = match *distribution {
+            Distribution::Uniform => max * upper_tail(-normal()),
+            Distribution::Normal { mean, deviation } => mean as f64 + deviation as f64 * normal(),
             Distribution::Pareto { mean, shape } => {
-                let ratio = libm::pow(upper_tail(normal), -1.0 / shape);
+                let ratio = libm::pow(upper_tail(normal()), -1.0 / shape);
                 mean as f64 * (shape - 1.0) * (ratio - 1.0)
             }
+            Distribution::Recorded(ref delays) => delays.at(now) as f64,
         };
         delay.clamp(0.0, max) as Nanos
     }
+}
 
-    /// A normal number, correlated with the one before.
-    fn normal(&mut self, rho: f64) -> f64 {
-        // Box and Muller, 1958; 1 - u is never 0.
-        let [u, v] = [0; 2].map(|_| rng::uniform_f64(&mut self.rng));
-        let fresh = libm::sqrt(-2.0 * libm::log(1.0 - u)) * libm::cos(std::f64::consts::TAU * v);
-        let normal = match self.last {
-            Some(last) => rho * last + libm::sqrt(1.0 - rho * rho) * fresh,
-            None => fresh,
-        };
-        self.last = Some(normal);
-        normal
-    }
+/// A normal number, correlated with the `last`.
+fn normal(rng: &mut Xoshiro256PlusPlus, last: &mut Option<f64>, rho: f64) -> f64 {
+    // Box and Muller, 1958; 1 - u is never 0.
+    let [u, v] = [0; 2].map(|_| rng::uniform_f64(rng));
+    let fresh = libm::sqrt(-2.0 * libm::log(1.0 - u)) * libm::cos(std::f64::consts::TAU * v);
+    let normal = last.map_or(fresh, |last| rho * last + libm::sqrt(1.0 - rho * rho) * fresh);
+    *last = Some(normal);
+    normal
 }
 
 /// The probability that a normal number is above `z`.

@@ -29,8 +29,9 @@ impl Link {
     pub fn new(config: &LinkConfig, seed: u64, number: u32) -> Link {
         let stream = |purpose| rng::link_stream(seed, number, purpose);
         let losses = || Box::new(Losses::new(config.loss, stream(Purpose::Loss)));
-        let jitter =
-            || Box::new(Jitter::new(config.jitter, config.variation, stream(Purpose::Jitter)));
+        let jitter = || {
+            Box::new(Jitter::new(config.jitter, config.variation.clone(), stream(Purpose::Jitter)))
+        };
         let managed = || Box::new(Managed::new(config, seed, number));
         let queue_delay =
             if config.quantiles { Histogram::default() } else { Histogram::without_quantiles() };

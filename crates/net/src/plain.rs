@@ -46,13 +46,13 @@ impl Core {
     /// When a packet arrives whose transmission ends at `end`, if it need not wait for others.
     #[inline(always)]
     pub fn propagate(&mut self, end: Nanos) -> Nanos {
-        let jitter = if self.varies { self.draw_jitter() } else { 0 };
+        let jitter = if self.varies { self.draw_jitter(end) } else { 0 };
         end.saturating_add(self.delay + jitter)
     }
 
     #[inline(never)]
-    fn draw_jitter(&mut self) -> Nanos {
-        self.jitter.as_mut().map_or(0, |jitter| jitter.draw())
+    fn draw_jitter(&mut self, end: Nanos) -> Nanos {
+        self.jitter.as_mut().map_or(0, |jitter| jitter.draw(end))
     }
 
     /// Whether the link loses a packet at random.

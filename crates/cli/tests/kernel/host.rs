@@ -51,6 +51,8 @@ impl Host {
     /// A command on this host.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new("nsenter");
+        // For the names that tests write; a container has no locale.
+        command.env("LC_ALL", "C.UTF-8");
         command.args(["--net", "--mount", "-t", &self.init.id().to_string(), "--"]).args(words);
         command
     }

@@ -241,17 +241,18 @@ impl Document {
             return Ok(());
         };
         for (name, link) in links.iter_mut() {
-            let DeValue::Table(link) = link.get_mut() else { continue };
-            let Some(trace) = link.get_mut("trace") else { continue };
-            let position = trace.span().start;
-            if let DeValue::String(file) = trace.get_mut() {
-                *file = origin
-                    .trace(file)
-                    .map_err(|message| {
-                        let field = format!("links.{}.trace", name.get_ref());
-                        Error::input(self.place(position), format!("{field}: {message}"))
-                    })?
-                    .into();
+            for field in ["trace", "jitter.trace.file"] {
+                let Some(trace) = at_mut(link, field) else { continue };
+                let position = trace.span().start;
+                if let DeValue::String(file) = trace.get_mut() {
+                    *file = origin
+                        .trace(file)
+                        .map_err(|message| {
+                            let field = format!("links.{}.{field}", name.get_ref());
+                            Error::input(self.place(position), format!("{field}: {message}"))
+                        })?
+                        .into();
+                }
             }
         }
         Ok(())
@@ -265,6 +266,17 @@ impl Document {
             None => self.files[0].0.place(),
         }
     }
+}
+
+/// The value of a field such as `jitter.trace.file` below a table.
+fn at_mut<'a, 'b>(
+    from: &'a mut Spanned<DeValue<'b>>,
+    field: &str,
+) -> Option<&'a mut Spanned<DeValue<'b>>> {
+    field.split('.').try_fold(from, |value, name| match value.get_mut() {
+        DeValue::Table(table) => table.get_mut(name),
+        _ => None,
+    })
 }
 
 impl Set {

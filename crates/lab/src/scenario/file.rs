@@ -254,7 +254,8 @@ pub struct Link {
     pub step: Option<Time>,
     /// Propagation delay. Default: `"0 s"`.
     pub delay: Option<Time>,
-    /// Largest random delay besides, if uniform, or another distribution; no packet overtakes another.
+    /// Largest random delay besides, if uniform, or another distribution, or a recording; no packet
+    /// overtakes another.
     #[serde(default)]
     pub jitter: Either<Time, JitterFile>,
     /// Random loss, or bursts. Default: none.

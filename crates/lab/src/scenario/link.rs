@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::either::{Either, Kinds, OneOf};
-use super::trace::{self, TraceFormat};
+use super::trace::{self, DelayFormat, TraceFormat};
 use super::{Fault, Link, file};
 use crate::units::{BitRate, Bytes, MAX_BYTES, MAX_TIME, Queue, Share, Time};
 
@@ -194,11 +194,12 @@ impl Default for DualPi2File {
 /// Random delay with a distribution, where one that is uniform is a [`Time`].
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(title = "one of uniform, normal, pareto as a table")]
+#[schemars(title = "one of uniform, normal, pareto, trace as a table")]
 pub enum JitterFile {
     Uniform(UniformFile),
     Normal(NormalFile),
     Pareto(ParetoFile),
+    Trace(RecordedFile),
 }
 
 /// From 0 to the largest.
@@ -243,14 +244,31 @@ pub struct ParetoFile {
     correlation: Share,
 }
 
+/// As it was measured: what each delay is above the smallest, linear between two, again after the last.
+#[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct RecordedFile {
+    /// A file beside this one, plain or gzip: a line for each measurement, in the order of time.
+    pub file: String,
+    /// The columns: time and delay by their units, or `ping`, the answers that `ping -D` prints.
+    #[serde(default)]
+    pub format: DelayFormat,
+}
+
 fn shape() -> f64 {
     3.0
 }
 
 /// The largest delay and its distribution.
-fn jitter(jitter: &Either<Time, JitterFile>) -> (Time, Variation) {
+fn jitter(jitter: &Either<Time, JitterFile>) -> Result<(Time, Variation), String> {
     let (max, distribution, correlation) = match jitter {
-        Either::Word(max) => return (*max, Variation::default()),
+        Either::Word(max) => return Ok((*max, Variation::default())),
+        Either::Table(JitterFile::Trace(RecordedFile { file, format })) => {
+            let delays = trace::find_delays(file, *format)?;
+            let max = Time(delays.max());
+            let distribution = Distribution::Recorded(delays);
+            return Ok((max, Variation { distribution, correlation: 0.0 }));
+        }
         Either::Table(JitterFile::Uniform(UniformFile { max, correlation })) => {
             (max, Distribution::Uniform, correlation)
         }
@@ -262,7 +280,7 @@ fn jitter(jitter: &Either<Time, JitterFile>) -> (Time, Variation) {
             (max, Distribution::Pareto { mean: mean.0, shape: *shape }, correlation)
         }
     };
-    (*max, Variation { distribution, correlation: correlation.0 })
+    Ok((*max, Variation { distribution, correlation: correlation.0 }))
 }
 
 /// A token bucket at the entry.
@@ -340,7 +358,8 @@ fn link(name: &str, link: &file::Link) -> Result<Link, Fault> {
             return Err(fault("trace", "a link has a rate or a trace, not both".into()));
         }
     };
-    let (most, variation) = jitter(&link.jitter);
+    let (most, variation) = jitter(&link.jitter)
+        .map_err(|message| Fault::new(["links", name, "jitter", "trace", "file"], message))?;
     let mut config = LinkConfig {
         name: name.to_owned(),
         rate,

@@ -1,4 +1,4 @@
-//! Traces that links replay: files on disk, plain or compressed, and shipped ones.
+//! Traces of rates and of delays that links replay: files on disk, plain or compressed, and shipped ones.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use narrows_net::{MILLISECOND, Nanos, Trace};
+use narrows_net::{Delays, MILLISECOND, Nanos, Trace};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -25,6 +25,21 @@ pub fn on_disk(path: &Path) -> String {
 /// # Errors
 /// It cannot be read or is no trace of this format.
 pub fn find(name: &str, format: TraceFormat, step: Nanos) -> Result<Arc<Trace>, String> {
+    let (text, name) = contents(name)?;
+    read(&text, name, format, step).map(Arc::new)
+}
+
+/// Likewise of a trace of delays.
+///
+/// # Errors
+/// Likewise.
+pub fn find_delays(name: &str, format: DelayFormat) -> Result<Arc<Delays>, String> {
+    let (text, name) = contents(name)?;
+    read_delays(&text, name, format).map(Arc::new)
+}
+
+/// What is in it, and its name for people.
+fn contents(name: &str) -> Result<(Vec<u8>, &str), String> {
     let path = Path::new(name);
     let (bytes, name) = if path.is_absolute() || path.starts_with(".") {
         let name = name.strip_prefix("./").filter(|name| !name.is_empty()).unwrap_or(name);
@@ -40,7 +55,7 @@ pub fn find(name: &str, format: TraceFormat, step: Nanos) -> Result<Arc<Trace>, 
     } else {
         bytes
     };
-    read(&text, name, format, step).map(Arc::new)
+    Ok((text, name))
 }
 
 /// The columns of a trace, by their units: see [`super::file::Link`].
@@ -117,25 +132,124 @@ impl<'de> Deserialize<'de> for TraceFormat {
     }
 }
 
+/// The columns of a trace of delays: see [`super::link::RecordedFile`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DelayFormat {
+    /// A time, and the delay then.
+    Columns(Unit, Unit),
+    /// What `ping -D` prints.
+    Ping,
+}
+
+impl Default for DelayFormat {
+    fn default() -> DelayFormat {
+        DelayFormat::Columns(TIMES[0], TIMES[1])
+    }
+}
+
+impl FromStr for DelayFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<DelayFormat, String> {
+        let find = |word: &str| TIMES.iter().find(|unit| unit.0 == word).copied();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let format = match words[..] {
+            ["ping"] => Some(DelayFormat::Ping),
+            [time, delay] => {
+                find(time).zip(find(delay)).map(|(time, delay)| DelayFormat::Columns(time, delay))
+            }
+            _ => None,
+        };
+        let expected = "expected the units of time and delay such as \"s ms\" (or us), or \"ping\"";
+        format.ok_or_else(|| format!("{expected}, found \"{text}\""))
+    }
+}
+
+impl fmt::Display for DelayFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DelayFormat::Columns((time, _), (delay, _)) => write!(f, "{time} {delay}"),
+            DelayFormat::Ping => f.write_str("ping"),
+        }
+    }
+}
+
+impl JsonSchema for DelayFormat {
+    fn schema_name() -> Cow<'static, str> {
+        "DelayFormat".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "title": "units of columns such as \"s ms\", or \"ping\"" })
+    }
+}
+
+impl Serialize for DelayFormat {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for DelayFormat {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+/// Reads a trace of delays.
+fn read_delays(text: &[u8], name: &str, format: DelayFormat) -> Result<Delays, String> {
+    let text = std::str::from_utf8(text).map_err(|_| format!("{name}: not a text file"))?;
+    let (lines, time, delay) = match format {
+        DelayFormat::Columns(time, delay) => (numbers(text, name, 2, &format)?, time, delay),
+        DelayFormat::Ping => (text.lines().filter_map(answer).collect(), TIMES[0], TIMES[1]),
+    };
+    let ns = |number: f64, unit: Unit| (number * unit.1).round() as Nanos;
+    let points = lines.iter().map(|line| (ns(line[0], time), ns(line[1], delay))).collect();
+    match format {
+        // Most of its lines may be others.
+        DelayFormat::Ping if lines.len() < 2 => Err(format!(
+            "{name}: expected two answers or more of `ping -D`, [TIME] ... time=23.4 ms"
+        )),
+        _ => Delays::new(points, name).map_err(|error| error.to_string()),
+    }
+}
+
+/// Time and delay of a line `[1700000000.123456] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=55 time=23.4 ms`.
+fn answer(line: &str) -> Option<Vec<f64>> {
+    let (time, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let (delay, unit) = rest.split_once(" time=")?.1.split_once(' ')?;
+    let read = |word: &str| word.parse().ok().filter(|n| (0.0..1e15).contains(n));
+    (unit.trim_end() == "ms").then_some(vec![read(time)?, read(delay)?])
+}
+
+/// The numbers of each line, so many columns of this format.
+fn numbers(
+    text: &str,
+    name: &str,
+    columns: usize,
+    format: &dyn fmt::Display,
+) -> Result<Vec<Vec<f64>>, String> {
+    let words = if columns == 2 { "two numbers" } else { "a number" };
+    let of_line = |(index, line): (usize, &str)| {
+        let numbers = line.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty());
+        let numbers: Option<Vec<f64>> =
+            numbers.map(|word| word.parse().ok().filter(|n| (0.0..1e15).contains(n))).collect();
+        numbers.filter(|numbers| numbers.len() == columns).ok_or_else(|| {
+            format!("{name}:{}: expected {words} of {format}, found \"{line}\"", index + 1)
+        })
+    };
+    text.lines().enumerate().map(of_line).collect()
+}
+
 /// Reads a trace; each step of one of rates alone lasts `step`.
 fn read(text: &[u8], name: &str, format: TraceFormat, step: Nanos) -> Result<Trace, String> {
     if format == TraceFormat::default() {
         return Trace::parse(text, name).map_err(|error| error.to_string());
     }
     let text = std::str::from_utf8(text).map_err(|_| format!("{name}: not a text file"))?;
-    let two = matches!(format, TraceFormat::TimesRates(..));
-    let (columns, words) = if two { (2, "two numbers") } else { (1, "a number") };
-    let wrong = |line: usize, found: &str| {
-        format!("{name}:{}: expected {words} of {format}, found \"{found}\"", line + 1)
-    };
-    let mut lines = Vec::new();
-    for (index, line) in text.lines().enumerate() {
-        let numbers = line.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty());
-        let numbers: Option<Vec<f64>> =
-            numbers.map(|word| word.parse().ok().filter(|n| (0.0..1e15).contains(n))).collect();
-        let numbers = numbers.filter(|numbers| numbers.len() == columns);
-        lines.push(numbers.ok_or_else(|| wrong(index, line))?);
-    }
+    let columns = if matches!(format, TraceFormat::TimesRates(..)) { 2 } else { 1 };
+    let lines = numbers(text, name, columns, &format)?;
     let unordered = |index: usize| format!("{name}:{}: the times must not decrease", index + 1);
     let at = |line: &[f64], unit: Unit| (line[0] * unit.1).round() as Nanos;
     let rate = |number: f64, unit: Unit| (number * unit.1).round() as u64;
@@ -238,6 +352,40 @@ mod tests {
         assert_eq!(wrong("1 2\n", "s Mbit/s"), "t: expected two lines or more");
         assert_eq!(wrong("0\n0\n", "Mbit/s"), "t:2: the trace carries less than a packet");
         assert_eq!(wrong("5000\n3\n", "us"), "t:2: timestamps must not decrease");
+    }
+
+    #[test]
+    fn delays_are_read_by_the_units_of_their_columns_or_as_ping_prints_them() {
+        let delays = |text: &str, format: &str| {
+            let read = read_delays(text.as_bytes(), "t", format.parse().unwrap()).unwrap();
+            let us = |time: Nanos| time / 1000;
+            read.points().iter().map(|&(at, delay)| (us(at), us(delay))).collect::<Vec<_>>()
+        };
+        assert_eq!(delays("7.5 20\n7.6 23.25\n", "s ms"), [(0, 0), (100_000, 3250)]);
+        assert_eq!(delays("7,0.020\r\n12,0.019", "ms s"), [(0, 1000), (5000, 0)]);
+        let ping = "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n\
+            [1700000000.5] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=55 time=23.4 ms\n\
+            [1700000000.52] no answer yet for icmp_seq=2\n\
+            [1700000000.54] 64 bytes from 192.0.2.1: icmp_seq=3 ttl=55 time=31 ms\n\n\
+            --- 192.0.2.1 ping statistics ---\n3 packets transmitted, 2 received\n";
+        let [first, second] = delays(ping, "ping")[..] else { panic!("two answers") };
+        // A double has such a time by a fraction of a microsecond.
+        assert_eq!((first, second.1, second.0.abs_diff(40_000) < 2), ((0, 0), 7600, true));
+
+        let wrong = |text: &str, format: &str| {
+            read_delays(text.as_bytes(), "t", format.parse().unwrap()).unwrap_err()
+        };
+        assert_eq!(wrong("1 2\n3\n", "s ms"), "t:2: expected two numbers of s ms, found \"3\"");
+        assert_eq!(wrong("2 2\n1 2\n", "s ms"), "t:2: timestamps must not decrease");
+        assert!(wrong(ping, "s ms").starts_with("t:1: expected two numbers of s ms, found \"PING"));
+        assert!(wrong("1 2\n3 4\n", "ping").starts_with("t: expected two answers or more of"));
+        for format in ["", "s", "ms Mbit/s", "s ms ms", "pong"] {
+            let message = format.parse::<DelayFormat>().unwrap_err();
+            assert!(
+                message.starts_with("expected the units of time and delay such as"),
+                "{message}"
+            );
+        }
     }
 
     #[test]

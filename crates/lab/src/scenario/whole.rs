@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use indexmap::IndexMap;
 use narrows_laws::Params;
-use narrows_net::{MILLISECOND, Rate, Trace};
+use narrows_net::{Distribution, MILLISECOND, Nanos, Rate, Trace};
 use sha2::{Digest, Sha256};
 use toml::Value;
 
@@ -29,9 +29,14 @@ impl Scenario {
         let mut text = toml::to_string(&whole).expect(written);
         text += &format!("\n{}", toml::to_string(&whole.params).expect(written));
         for link in &self.links {
+            // Writing to a string cannot fail.
             if let Rate::Trace(trace) = &link.config.rate {
-                // Writing to a string cannot fail.
-                let _ = writeln!(text, "# {}: sha256 {}", trace.name(), digest(trace));
+                let _ = writeln!(text, "# {}: sha256 {}", trace.name(), digest(&rates(trace)));
+            }
+            if let Distribution::Recorded(delays) = &link.config.variation.distribution {
+                let line = |&(at, delay): &(Nanos, Nanos)| format!("{at} {delay}\n");
+                let lines: String = delays.points().iter().map(line).collect();
+                let _ = writeln!(text, "# {}: sha256 {}", delays.name(), digest(&lines));
             }
         }
         text
@@ -99,13 +104,18 @@ fn scalar(text: String) -> Value {
     }
 }
 
-/// SHA-256 of a trace as a plain file.
-fn digest(trace: &Trace) -> String {
+/// A trace as a plain file.
+fn rates(trace: &Trace) -> String {
     let mut lines: String = trace.times().iter().map(|time| format!("{time}\n")).collect();
     if trace.times().last().map(|&ms| Time(u64::from(ms) * MILLISECOND))
         != Some(Time(trace.period()))
     {
         lines += &format!("until {}\n", trace.period());
     }
+    lines
+}
+
+/// SHA-256 of a trace as a plain file.
+fn digest(lines: &str) -> String {
     Sha256::digest(lines).iter().map(|byte| format!("{byte:02x}")).collect()
 }

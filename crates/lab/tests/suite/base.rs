@@ -1,9 +1,10 @@
 //! A scenario and its base: what each of them says.
 
 use std::fs;
+use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Edits, Scenario, load};
-use narrows_net::Limit;
+use narrows_lab::{Edits, Job, Scenario, host, load, run};
+use narrows_net::{Distribution, Limit, MILLISECOND, SECOND};
 
 const BASE: &str = r#"
 name = "base"
@@ -80,6 +81,60 @@ fn what_a_file_says_of_itself_is_not_inherited() {
 fn a_trace_is_beside_the_file_that_names_it() {
     let replays = BASE.replace("{ rate = \"10 Mbit/s\" }", "{ trace = \"trace\" }");
     assert_eq!(over(&replays, "").links[1].mean_rate(), 12_032_000);
+}
+
+/// Its delays go round trips of 20 to 70 ms, as `ping -D` printed them, and the run has them.
+#[test]
+fn recorded_delays_are_beside_the_file_that_names_them_and_are_had() {
+    let home = tempfile::tempdir().unwrap();
+    let ping = "PING 192.0.2.1 (192.0.2.1) 56(84) bytes of data.\n\
+        [1700000000.0] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=55 time=20 ms\n\
+        [1700000000.5] no answer yet for icmp_seq=2\n\
+        [1700000001.0] 64 bytes from 192.0.2.1: icmp_seq=3 ttl=55 time=70 ms\n\
+        [1700000002.0] 64 bytes from 192.0.2.1: icmp_seq=4 ttl=55 time=20 ms\n";
+    fs::write(home.path().join("ping.txt"), ping).unwrap();
+    let file = home.path().join("top.toml");
+    let of = |jitter: &str| {
+        let second = format!("{{ rate = \"10 Mbit/s\", {jitter} }}");
+        let text = BASE.replace("{ rate = \"10 Mbit/s\" }", &second);
+        fs::write(&file, text).unwrap();
+        load(file.to_str().unwrap(), &Edits::default())
+    };
+    let scenario = of("jitter.trace = { file = \"ping.txt\", format = \"ping\" }").unwrap();
+    let config = &scenario.links[1].config;
+    assert_eq!(config.jitter, 50 * MILLISECOND);
+    let Distribution::Recorded(delays) = &config.variation.distribution else { panic!("drawn") };
+    assert_eq!(delays.period(), 2 * SECOND);
+    // Written out whole it is the same, and its digest tells another recording.
+    let text = scenario.text();
+    assert!(text.contains("ping.txt: sha256 "), "{text}");
+    let other = tempfile::tempdir().unwrap();
+    let written = other.path().join("whole.toml");
+    fs::write(&written, &text).unwrap();
+    let again = load(written.to_str().unwrap(), &Edits::default()).unwrap();
+    assert_eq!((again.text(), &again.links[1].config.variation), (text, &config.variation));
+
+    let stop = AtomicBool::new(false);
+    let job = Job { series: true, seed: 1, ..Job::new(&scenario, &stop) };
+    let run = run(host("sim").unwrap(), job).unwrap();
+    let one = &run.summary.connections[0];
+    // Half of 0 to 50 ms more than 20 ms and a queue of at most 24 ms.
+    assert!((40.0..72.0).contains(&one.paths[0].mean_srtt_ms), "{one:?}");
+
+    let refused = |jitter: &str| {
+        let message = of(jitter).unwrap_err().to_string();
+        message.replace(&file.display().to_string(), "top.toml")
+    };
+    let missing = refused("jitter.trace = { file = \"none.txt\" }");
+    assert!(missing.starts_with("top.toml:10: links.second.jitter.trace.file: "), "{missing}");
+    let format = refused("jitter.trace = { file = \"ping.txt\", format = \"pong\" }");
+    assert!(format.contains("expected the units of time and delay such as"), "{format}");
+    let columns = refused("jitter.trace = { file = \"ping.txt\" }");
+    assert!(columns.starts_with("top.toml:10: links.second.jitter.trace.file: "), "{columns}");
+    assert!(
+        columns.contains("ping.txt:1: expected two numbers of s ms, found \"PING"),
+        "{columns}"
+    );
 }
 
 #[test]

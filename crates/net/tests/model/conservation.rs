@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use narrows_net::{
-    CoDel, Discipline, Distribution, DualPi2, Ecn, FqCoDel, GilbertElliott, Header, Limit,
+    CoDel, Delays, Discipline, Distribution, DualPi2, Ecn, FqCoDel, GilbertElliott, Header, Limit,
     LinkConfig, LinkId, Loss, MILLISECOND, Nanos, Network, Pie, Policer, Rate, Red, Reorder,
     RouteId, SECOND, Trace, Variation, Weight, Wifi,
 };
@@ -93,10 +93,17 @@ pub fn any_link() -> impl Strategy<Value = LinkConfig> {
                 .prop_map(|(mean, deviation)| Distribution::Normal { mean, deviation }),
             (0..5 * MILLISECOND, 1.01..5.0)
                 .prop_map(|(mean, shape)| Distribution::Pareto { mean, shape }),
+            (MILLISECOND..50 * MILLISECOND, 0..5 * MILLISECOND).prop_map(|(period, most)| {
+                let points = vec![(0, 0), (period / 2, most), (period, 0)];
+                Distribution::Recorded(Arc::new(Delays::new(points, "any").unwrap()))
+            }),
         ],
         prop_oneof![Just(0.0), 0.0..1.0],
     )
-        .prop_map(|(distribution, correlation)| Variation { distribution, correlation });
+        .prop_map(|(distribution, correlation)| {
+            let recorded = matches!(distribution, Distribution::Recorded(_));
+            Variation { distribution, correlation: if recorded { 0.0 } else { correlation } }
+        });
     let jitter = (jitter, variation);
     let policer = (100_000_u64..100_000_000, 3000_u64..20_000)
         .prop_map(|(rate, burst)| Policer { rate, burst });

@@ -1,7 +1,9 @@
 //! Packets arrive at their exact times and in order, however the caller advances.
 
+use std::sync::Arc;
+
 use narrows_net::{
-    Delivery, Distribution, LinkConfig, MILLISECOND, Nanos, Network, Rate, Variation,
+    Delays, Delivery, Distribution, LinkConfig, MILLISECOND, Nanos, Network, Rate, Variation,
 };
 use proptest::prelude::*;
 
@@ -89,14 +91,14 @@ fn jitter_has_its_distribution_also_if_neighbours_are_alike() {
     ];
     for (distribution, expected) in expected {
         for rho in [0.0, 0.9] {
-            let delays = drawn(100 * MS, distribution, rho);
+            let delays = drawn(100 * MS, distribution.clone(), rho);
             assert!(delays.iter().all(|delay| (0.0..=100.0).contains(delay)));
             for (found, expected) in quantiles(delays.clone()).into_iter().zip(expected) {
                 // Of 10,000 draws, of which one in twenty is as good as alone at 0.9.
                 let near = (found / expected - 1.0).abs() < if rho == 0.0 { 0.1 } else { 0.35 };
                 assert!(near, "{distribution:?} {rho}: {found}, not {expected}");
             }
-            if distribution == normal {
+            if matches!(distribution, Distribution::Normal { .. }) {
                 let found = correlation(&delays);
                 assert!((found - rho).abs() < 0.03, "{found}, not {rho}");
             }
@@ -105,6 +107,31 @@ fn jitter_has_its_distribution_also_if_neighbours_are_alike() {
     // What is beyond the bounds is at them.
     let cut = drawn(MS, Distribution::Normal { mean: MS / 2, deviation: MS }, 0.0);
     assert!([0.0, 1.0].iter().all(|end| cut.iter().filter(|delay| *delay == end).count() > 2_500));
+}
+
+#[test]
+fn recorded_delays_are_replayed_in_time_and_keep_the_order() {
+    const MS: Nanos = MILLISECOND;
+    // In 100 ms up by 30 ms and in 10 ms down again.
+    let points = vec![(5 * MS, 20 * MS), (105 * MS, 50 * MS), (115 * MS, 20 * MS)];
+    let delays = Arc::new(Delays::new(points, "d").unwrap());
+    let (jitter, distribution) = (delays.max(), Distribution::Recorded(delays));
+    let variation = Variation { distribution, correlation: 0.0 };
+    let config = LinkConfig { delay: 7 * MS, jitter, variation, ..LinkConfig::default() };
+    let (mut network, route) = one_link(config);
+    let sends: Vec<_> = (0..220).map(|n| (n * MS, route, 1500)).collect();
+    let mut last = 0;
+    for (number, packet) in run(&mut network, &sends).iter().enumerate() {
+        assert_eq!(packet.payload, number);
+        let sent = number as u64 * MS;
+        let late = match sent % (110 * MS) {
+            rising if rising <= 100 * MS => rising * 3 / 10,
+            falling => 30 * MS - (falling - 100 * MS) * 3,
+        };
+        // On the way down each would come before the one before it, and comes with it.
+        last = last.max(sent + 7 * MS + late);
+        assert!(packet.time.abs_diff(last) <= 1, "{number}: {}, not {last}", packet.time);
+    }
 }
 
 #[test]
