@@ -384,7 +384,9 @@ impl Network {
             );
             items.push(Item::new("buffers", Verdict::Mistake, seen));
         }
-        if own > 0 {
+        // Siblings wait for what it holds, and no larger limit would help.
+        let held = self.judge_held();
+        if own > 0 && held.is_none() {
             let seen = format!(
                 "{own} of {} waited for space in a send buffer of maximum size over a tenth of the \
                  time: net.ipv4.tcp_wmem is too small",
@@ -393,7 +395,7 @@ impl Network {
             let fix = fix(self.send_buffer_max.saturating_mul(2).min(i32::MAX as u64));
             items.push(Item::new("buffers", Verdict::Mistake, seen).fix(fix));
         }
-        items.extend(self.judge_held());
+        items.extend(held);
         items
     }
 

@@ -256,11 +256,14 @@ fn buffers_are_too_small_where_paths_carry_more_or_subflows_wait() {
     // What one subflow has in its own buffer the other cannot send.
     network.sockets[1].send_buffer = 399_999;
     network.sockets[1].cookie += 1;
+    network.sockets[0].info.as_mut().unwrap().sndbuf_limited = 1_100_000;
+    network.sockets[0].send_buffer = 400_000;
     network.sockets[1].info.as_mut().unwrap().notsent_bytes = 1_900_000;
-    assert_eq!(verdict(&network.judge(), "buffers"), None);
+    assert!(find(&network.judge(), "buffers").seen.contains("tcp_wmem"));
     network.sockets[1].info.as_mut().unwrap().notsent_bytes = 21_500_000;
     let seen = find(&network.judge(), "buffers").seen.clone();
     assert!(seen.starts_with("1 subflow with up to 21 s of data waiting"), "{seen}");
+    assert_eq!(network.judge().iter().filter(|item| item.what == "buffers").count(), 1);
     // Alone it has nobody who could.
     let sibling = network.sockets.remove(0);
     assert_eq!(verdict(&network.judge(), "buffers"), None);
