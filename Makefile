@@ -37,9 +37,9 @@ sudo := $(if $(DESTDIR),,$(shell [ "$$(id -u)" = 0 ] || [ -w "$(into)" ] || echo
 release := $(or $(CARGO_TARGET_DIR),target)/release
 # What an interrupted call has done it keeps in its folder.
 papers := $(release)/narrows papers --resume --docs docs
-# libbpf is built by make too, and would go into our DESTDIR.
 # What threads and CPUs share, in every interleaving.
-loom := RUSTFLAGS="--cfg loom_models" CARGO_TARGET_DIR=target/loom cargo test --locked
+loom := RUSTFLAGS="--cfg loom_models" cargo test --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/loom
+# libbpf is built by make too, and would go into our DESTDIR.
 cargo := env -u MAKEFLAGS -u MFLAGS -u DESTDIR -u PREFIX cargo
 units := narrows-export.service narrows-export.timer
 completions := share/bash-completion/completions/narrows share/zsh/site-functions/_narrows share/fish/vendor_completions.d/narrows.fish
@@ -91,7 +91,7 @@ install-capi: ## header, libraries and narrows_cc.pc into PREFIX=/usr/local
 	$(capi) all
 	$(sudo) $(capi) install PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)"
 
-test: setup ## unit, property and scenario tests, and the model checker on a connection's shared words
+test: setup ## unit, property and scenario tests
 	@scripts/test
 
 test-kernel: setup setup-kernel ## the laws in this machine's kernel, and emulation (needs root and BTF, else skips with a note)
@@ -116,7 +116,7 @@ python: setup ## the wheel of the Python package, target/wheels/narrows-*.whl, t
 	@scripts/setup python
 	scripts/python wheel
 
-test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
+test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; the model checker on what threads and CPUs share; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
 	cargo test --locked --release -- --include-ignored
 	-scripts/python venv
 	cargo test --locked --release -p narrows-python -- --ignored

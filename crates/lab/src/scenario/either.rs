@@ -53,8 +53,17 @@ where
                 text.parse().map(Either::Word).map_err(E::custom)
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Either::Table)
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let table = T::deserialize(MapAccessDeserializer::new(&mut map))?;
+                // A choice takes the first key alone.
+                match map.next_key::<String>()? {
+                    Some(other) => {
+                        let message =
+                            format!("expected one kind, found \"{other}\" besides another");
+                        Err(A::Error::custom(message))
+                    }
+                    None => Ok(Either::Table(table)),
+                }
             }
         }
         deserializer.deserialize_any(Read(PhantomData))

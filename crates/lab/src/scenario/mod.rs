@@ -30,7 +30,7 @@ use std::collections::BTreeMap;
 
 use narrows_laws::catalogue::Unknown;
 use narrows_laws::{Control, Detector, Law, Params};
-use narrows_net::{LinkConfig, Nanos, Rate};
+use narrows_net::{Distribution, LinkConfig, Nanos, Rate};
 use narrows_sim::PassiveDetector;
 use narrows_traffic::{PathManager, Scheduler, Signal, Source, TcpConfig};
 use serde::{Deserialize, Serialize};
@@ -433,7 +433,18 @@ impl Scenario {
             )),
             _ => None,
         });
-        let mut warnings: Vec<String> = of_traces.collect();
+        let of_delays = self.links.iter().filter_map(|link| match &link.config.variation.distribution {
+            Distribution::Recorded(delays) if trace::is_absurd_delay(delays) => Some(format!(
+                "links.{}.jitter.trace: {} has {} delays of up to {} in {}; is its format another?",
+                link.config.name,
+                delays.name(),
+                delays.points().len(),
+                show_time(delays.max()),
+                show_time(delays.period()),
+            )),
+            _ => None,
+        });
+        let mut warnings: Vec<String> = of_traces.chain(of_delays).collect();
         warnings.extend(self.left_out());
         warnings.extend(self.groups_without_link());
         let Some(test) = self.test.filter(|_| !self.rivals.is_empty()) else { return warnings };

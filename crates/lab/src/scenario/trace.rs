@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use narrows_net::{Delays, MILLISECOND, Nanos, Trace};
+use narrows_net::{Delays, MILLISECOND, Nanos, SECOND, Trace};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -46,7 +46,10 @@ fn contents(name: &str) -> Result<(Vec<u8>, &str), String> {
         let bytes = std::fs::File::open(path).and_then(|file| bounded(file, MAX_TRACE));
         (bytes.map_err(|error| format!("cannot read {name}: {error}"))?, name)
     } else {
-        let bytes = shipped::file(name).ok_or(format!("no trace \"{name}\" is shipped"))?;
+        let bytes = shipped::file(name).ok_or_else(|| match path.is_file() {
+            true => format!("no trace \"{name}\" is shipped; ./{name} is the file"),
+            false => format!("no trace \"{name}\" is shipped"),
+        })?;
         (bytes.to_vec(), name)
     };
     let text = if bytes.starts_with(&[0x1f, 0x8b]) {
@@ -200,42 +203,70 @@ impl<'de> Deserialize<'de> for DelayFormat {
 /// Reads a trace of delays.
 fn read_delays(text: &[u8], name: &str, format: DelayFormat) -> Result<Delays, String> {
     let text = std::str::from_utf8(text).map_err(|_| format!("{name}: not a text file"))?;
-    let (lines, time, delay) = match format {
-        DelayFormat::Columns(time, delay) => (numbers(text, name, 2, &format)?, time, delay),
-        DelayFormat::Ping => (text.lines().filter_map(answer).collect(), TIMES[0], TIMES[1]),
+    let (lines, units) = match format {
+        DelayFormat::Columns(time, delay) => (numbers(text, name, 2, &format)?, [time, delay]),
+        DelayFormat::Ping => (text.lines().filter_map(answer).collect(), [TIMES[0], TIMES[1]]),
     };
-    let ns = |number: f64, unit: Unit| (number * unit.1).round() as Nanos;
-    let points = lines.iter().map(|line| (ns(line[0], time), ns(line[1], delay))).collect();
-    match format {
+    if format == DelayFormat::Ping && lines.len() < 2 {
         // Most of its lines may be others.
-        DelayFormat::Ping if lines.len() < 2 => Err(format!(
-            "{name}: expected two answers or more of `ping -D`, [TIME] ... time=23.4 ms"
-        )),
-        _ => Delays::new(points, name).map_err(|error| error.to_string()),
+        let expected = "expected two answers or more of `ping -D`, [TIME] ... time=23.4 ms";
+        return Err(format!("{name}: {expected}"));
     }
+    if lines.len() > MAX_DELAYS {
+        return Err(format!("{name}: expected at most {MAX_DELAYS} delays, found {}", lines.len()));
+    }
+    let mut points = Vec::with_capacity(lines.len());
+    for (index, line) in lines.into_iter().enumerate() {
+        let [time, delay] = [0, 1].map(|column| line[column] * units[column].1);
+        if time.max(delay) > MAX_TIME {
+            let found = format!("{} {}", line[0], line[1]);
+            return Err(format!(
+                "{name}:{}: {found} is longer than 100 years of {format}",
+                index + 1
+            ));
+        }
+        // A ping stands there with the time at which its answer came.
+        let sent = if format == DelayFormat::Ping { (time - delay).max(0.0) } else { time };
+        points.push((sent.round() as Nanos, delay.round() as Nanos));
+    }
+    if format == DelayFormat::Ping {
+        points.sort_by_key(|point| point.0);
+    }
+    Delays::new(points, name).map_err(|error| error.to_string())
 }
 
+/// Days at a probe each 10 ms.
+const MAX_DELAYS: usize = 1 << 26;
+
+/// 100 years, ns.
+const MAX_TIME: f64 = 100.0 * 366.0 * 86_400e9;
+
 /// Time and delay of a line `[1700000000.123456] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=55 time=23.4 ms`.
-fn answer(line: &str) -> Option<Vec<f64>> {
+fn answer(line: &str) -> Option<[f64; 2]> {
     let (time, rest) = line.strip_prefix('[')?.split_once(']')?;
     let (delay, unit) = rest.split_once(" time=")?.1.split_once(' ')?;
     let read = |word: &str| word.parse().ok().filter(|n| (0.0..1e15).contains(n));
-    (unit.trim_end() == "ms").then_some(vec![read(time)?, read(delay)?])
+    (unit.trim_end() == "ms").then_some([read(time)?, read(delay)?])
 }
 
-/// The numbers of each line, so many columns of this format.
+/// The numbers of each line, of one or two columns of this format.
 fn numbers(
     text: &str,
     name: &str,
     columns: usize,
     format: &dyn fmt::Display,
-) -> Result<Vec<Vec<f64>>, String> {
+) -> Result<Vec<[f64; 2]>, String> {
     let words = if columns == 2 { "two numbers" } else { "a number" };
+    let read = |line: &str| {
+        let mut words = line.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty());
+        let mut numbers = [0.0; 2];
+        for number in &mut numbers[..columns] {
+            *number = words.next()?.parse().ok().filter(|n| (0.0..1e15).contains(n))?;
+        }
+        words.next().is_none().then_some(numbers)
+    };
     let of_line = |(index, line): (usize, &str)| {
-        let numbers = line.split([' ', '\t', ',', ';']).filter(|word| !word.is_empty());
-        let numbers: Option<Vec<f64>> =
-            numbers.map(|word| word.parse().ok().filter(|n| (0.0..1e15).contains(n))).collect();
-        numbers.filter(|numbers| numbers.len() == columns).ok_or_else(|| {
+        read(line).ok_or_else(|| {
             format!("{name}:{}: expected {words} of {format}, found \"{line}\"", index + 1)
         })
     };
@@ -255,7 +286,7 @@ fn read(text: &[u8], name: &str, format: TraceFormat, step: Nanos) -> Result<Tra
     let rate = |number: f64, unit: Unit| (number * unit.1).round() as u64;
     let trace = match format {
         TraceFormat::Times(unit) => {
-            let ms = |line: &Vec<f64>| at(line, unit).div_ceil(MILLISECOND).try_into();
+            let ms = |line: &[f64; 2]| at(line, unit).div_ceil(MILLISECOND).try_into();
             let times: Result<Vec<u32>, _> = lines.iter().map(ms).collect();
             let times = times.map_err(|_| format!("{name}: more than 2^32 ms"))?;
             Trace::of_times(times, name)
@@ -279,6 +310,12 @@ fn read(text: &[u8], name: &str, format: TraceFormat, step: Nanos) -> Result<Tra
         }
     };
     trace.map_err(|error| error.to_string())
+}
+
+/// Delays that are more likely a mistake in the format than a network: of 10 s and more, or less than one
+/// in a minute.
+pub fn is_absurd_delay(delays: &Delays) -> bool {
+    delays.max() > 10 * SECOND || delays.period() / delays.points().len() as u64 > 60 * SECOND
 }
 
 /// A mean rate that is more likely a mistake in the format than a network, bit/s: too low or too high.
@@ -369,8 +406,9 @@ mod tests {
             [1700000000.54] 64 bytes from 192.0.2.1: icmp_seq=3 ttl=55 time=31 ms\n\n\
             --- 192.0.2.1 ping statistics ---\n3 packets transmitted, 2 received\n";
         let [first, second] = delays(ping, "ping")[..] else { panic!("two answers") };
-        // A double has such a time by a fraction of a microsecond.
-        assert_eq!((first, second.1, second.0.abs_diff(40_000) < 2), ((0, 0), 7600, true));
+        // From when the first was sent until the second was, 7.6 ms more than its answer came before; a
+        // double has such a time by a fraction of a microsecond.
+        assert_eq!((first, second.1, second.0.abs_diff(32_400) < 2), ((0, 0), 7600, true));
 
         let wrong = |text: &str, format: &str| {
             read_delays(text.as_bytes(), "t", format.parse().unwrap()).unwrap_err()
@@ -379,6 +417,9 @@ mod tests {
         assert_eq!(wrong("2 2\n1 2\n", "s ms"), "t:2: timestamps must not decrease");
         assert!(wrong(ping, "s ms").starts_with("t:1: expected two numbers of s ms, found \"PING"));
         assert!(wrong("1 2\n3 4\n", "ping").starts_with("t: expected two answers or more of"));
+        assert!(
+            wrong("1 2\n1.7e12 4\n", "s ms").starts_with("t:2: 1700000000000 4 is longer than")
+        );
         for format in ["", "s", "ms Mbit/s", "s ms ms", "pong"] {
             let message = format.parse::<DelayFormat>().unwrap_err();
             assert!(

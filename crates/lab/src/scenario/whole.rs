@@ -31,12 +31,13 @@ impl Scenario {
         for link in &self.links {
             // Writing to a string cannot fail.
             if let Rate::Trace(trace) = &link.config.rate {
-                let _ = writeln!(text, "# {}: sha256 {}", trace.name(), digest(&rates(trace)));
+                let digest = digest([rates(trace)]);
+                let _ = writeln!(text, "# {}: sha256 {digest}", trace.name());
             }
             if let Distribution::Recorded(delays) = &link.config.variation.distribution {
                 let line = |&(at, delay): &(Nanos, Nanos)| format!("{at} {delay}\n");
-                let lines: String = delays.points().iter().map(line).collect();
-                let _ = writeln!(text, "# {}: sha256 {}", delays.name(), digest(&lines));
+                let digest = digest(delays.points().iter().map(line));
+                let _ = writeln!(text, "# {}: sha256 {digest}", delays.name());
             }
         }
         text
@@ -115,7 +116,8 @@ fn rates(trace: &Trace) -> String {
     lines
 }
 
-/// SHA-256 of a trace as a plain file.
-fn digest(lines: &str) -> String {
-    Sha256::digest(lines).iter().map(|byte| format!("{byte:02x}")).collect()
+/// SHA-256 of a trace as a plain file, of its parts.
+fn digest(parts: impl IntoIterator<Item = String>) -> String {
+    let hash = parts.into_iter().fold(Sha256::new(), |hash, part| hash.chain_update(part));
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }

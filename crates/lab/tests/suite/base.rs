@@ -105,7 +105,7 @@ fn recorded_delays_are_beside_the_file_that_names_them_and_are_had() {
     assert_eq!(config.jitter, 50 * MILLISECOND);
     let Distribution::Recorded(delays) = &config.variation.distribution else { panic!("drawn") };
     assert_eq!(delays.period(), 2 * SECOND);
-    // Written out whole it is the same, and its digest tells another recording.
+    // Written out whole it is the same, and its digest tells another recording: see the end.
     let text = scenario.text();
     assert!(text.contains("ping.txt: sha256 "), "{text}");
     let other = tempfile::tempdir().unwrap();
@@ -135,6 +135,21 @@ fn recorded_delays_are_beside_the_file_that_names_them_and_are_had() {
         columns.contains("ping.txt:1: expected two numbers of s ms, found \"PING"),
         "{columns}"
     );
+
+    // Over a base that draws another jitter, neither of the two is taken for both.
+    let base = BASE.replace("{ rate = \"10 Mbit/s\" }", "{ rate = \"10 Mbit/s\", jitter.normal = { max = \"9 ms\", mean = \"2 ms\", deviation = \"1 ms\" } }");
+    fs::write(&file, base).unwrap();
+    let field = "links.second.jitter.trace.file".to_owned();
+    let set = Edits {
+        set: vec![(field, home.path().join("ping.txt").display().to_string())],
+        ..Edits::default()
+    };
+    let both = load(file.to_str().unwrap(), &set).unwrap_err().to_string();
+    assert!(both.contains("expected one kind, found \"trace\" besides another"), "{both}");
+
+    fs::write(home.path().join("ping.txt"), ping.replace("time=70", "time=71")).unwrap();
+    let other = of("jitter.trace = { file = \"ping.txt\", format = \"ping\" }").unwrap();
+    assert_ne!(other.text(), again.text());
 }
 
 #[test]

@@ -101,6 +101,8 @@ fn shipped_scenarios_are_the_same_on(threads: &[usize]) {
             continue;
         }
         let scenario = short(name, "3 s");
+        let several = Job { threads: 8, seed: 7, ..Job::new(&scenario, &stop) };
+        assert!(parts(&several).unwrap().is_some(), "{name} is whole in 3 s");
         parted += 1;
         let control = Some("greno+xcorr".parse().unwrap());
         let alone = on_threads(&scenario, control, 7, 1);

@@ -4,10 +4,10 @@ use super::item::{Item, Verdict};
 use super::network::{Network, Trial};
 use crate::listeners::Listener;
 use narrows_foreign::Foreign;
-use narrows_mptcp::diag::{Connection, Socket, State};
+use narrows_mptcp::diag::{Connection, Socket, State, Subflow};
 use narrows_mptcp::pm::{Endpoint, Limits};
 use narrows_mptcp::routes::{Address, Interface, Route};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// Names that a line shows of a longer list.
 const SHOWN: usize = 5;
@@ -15,7 +15,8 @@ const SHOWN: usize = 5;
 /// A path that was busy for less is not judged by its rate or waiting, µs.
 const BUSY_US: u64 = 1_000_000;
 
-/// Seconds of data in a subflow's send buffer that a buffer which Linux sizes by the window does not hold.
+/// Seconds of data in a subflow's send buffer that are worth a note: one that Linux sizes has at most two of its largest
+/// windows.
 const HELD_S: u64 = 2;
 
 /// `net.mptcp`'s counters of connections that went on as plain TCP, and why.
@@ -366,6 +367,8 @@ impl Network {
         }
         // Time spent waiting for room, of the time there was something to send.
         let (mut peer, mut own, mut busy) = (0, 0, 0);
+        // Siblings wait for what it holds, and no larger limit would help them.
+        let (held, holding) = self.judge_held();
         let subflow = |socket: &&Socket| socket.subflow.is_some_and(|of| !of.fell_back());
         for socket in self.sockets.iter().filter(subflow) {
             if let Some(info) = socket.info.as_ref().filter(|info| info.busy_time >= BUSY_US) {
@@ -373,7 +376,9 @@ impl Network {
                 peer += usize::from(info.rwnd_limited > info.busy_time / 10);
                 // One below the limit grows by itself, with the window.
                 let largest = u64::from(socket.send_buffer) >= self.send_buffer_max;
-                own += usize::from(largest && info.sndbuf_limited > info.busy_time / 10);
+                let waits = socket.subflow.is_some_and(|subflow| holding.contains(&subflow.token));
+                let limited = info.sndbuf_limited > info.busy_time / 10;
+                own += usize::from(largest && !waits && limited);
             }
         }
         if peer > 0 {
@@ -384,9 +389,7 @@ impl Network {
             );
             items.push(Item::new("buffers", Verdict::Mistake, seen));
         }
-        // Siblings wait for what it holds, and no larger limit would help.
-        let held = self.judge_held();
-        if own > 0 && held.is_none() {
+        if own > 0 {
             let seen = format!(
                 "{own} of {} waited for space in a send buffer of maximum size over a tenth of the \
                  time: net.ipv4.tcp_wmem is too small",
@@ -399,27 +402,30 @@ impl Network {
         items
     }
 
-    /// The scheduler gives a subflow what its send buffer has room for, and no sibling sends that.
-    fn judge_held(&self) -> Option<Item> {
+    /// The scheduler gives a subflow what its send buffer has room for, and no sibling sends that. With the
+    /// tokens of these connections.
+    fn judge_held(&self) -> (Option<Item>, HashSet<u32>) {
         let held = self.sockets.iter().filter_map(|socket| {
             let subflow = socket.subflow.filter(|subflow| !subflow.fell_back())?;
             let info = socket.info.as_ref().filter(|info| info.busy_time >= BUSY_US)?;
             let sibling = |other: &Socket| {
-                other.cookie != socket.cookie
-                    && other.subflow.is_some_and(|other| other.token == subflow.token)
+                let could = |of: Subflow| of.token == subflow.token && !of.is_backup();
+                other.cookie != socket.cookie && other.subflow.is_some_and(could)
             };
             let seconds = u64::from(info.notsent_bytes).checked_div(info.delivery_rate)?;
-            (seconds >= HELD_S && self.sockets.iter().any(sibling)).then_some(seconds)
+            (seconds >= HELD_S && self.sockets.iter().any(sibling))
+                .then_some((subflow.token, seconds))
         });
-        let (most, of) = held.fold((0, 0), |(most, of), seconds| (seconds.max(most), of + 1));
-        (of > 0).then(|| {
+        let held: Vec<(u32, u64)> = held.collect();
+        let item = held.iter().map(|of| of.1).max().map(|most| {
             let seen = format!(
-                "{} with up to {most} s of data waiting that no other subflow can send: a program that \
-                 sets SO_SNDBUF, as iperf3 -w does, should leave the size to Linux",
-                count(of, "subflow")
+                "{} with up to {most} s of data waiting that no other subflow can send: as where a \
+                 program sets SO_SNDBUF (iperf3 -w), or the path's rate fell",
+                count(held.len(), "subflow")
             );
-            Item::new("buffers", Verdict::Mistake, seen)
-        })
+            Item::new("buffers", Verdict::Note, seen)
+        });
+        (item, held.into_iter().map(|of| of.0).collect())
     }
 
     /// A server without MPTCP is no mistake, but its clients can use only one path.

@@ -67,7 +67,7 @@ fn tree(law: &str, delay: u64, rate: u64) -> (Sim, Vec<FlowId>) {
             .iter()
             .map(|&way| path(&mut sim, &route(from, to, way), &route(to, from, way)))
             .collect();
-        let source = if from % 3 == 0 { Source::File { bytes: 3_000_000 } } else { Source::Greedy };
+        let source = if from % 3 == 0 { Source::File { bytes: 1_000_000 } } else { Source::Greedy };
         let control: Control = control(law);
         flows.push(FlowId::Connection(sim.add_connection(ConnectionConfig {
             control,

@@ -264,6 +264,12 @@ fn buffers_are_too_small_where_paths_carry_more_or_subflows_wait() {
     let seen = find(&network.judge(), "buffers").seen.clone();
     assert!(seen.starts_with("1 subflow with up to 21 s of data waiting"), "{seen}");
     assert_eq!(network.judge().iter().filter(|item| item.what == "buffers").count(), 1);
+    // Another connection's wait is its own.
+    let mut other = network.sockets[0].clone();
+    other.subflow.as_mut().unwrap().token += 1;
+    network.sockets.push(other);
+    assert!(find(&network.judge(), "buffers").seen.contains("1 of 3 subflows"));
+    network.sockets.pop();
     // Alone it has nobody who could.
     let sibling = network.sockets.remove(0);
     assert_eq!(verdict(&network.judge(), "buffers"), None);
