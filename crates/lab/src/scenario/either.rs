@@ -54,20 +54,26 @@ where
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let table = T::deserialize(MapAccessDeserializer::new(&mut map))?;
-                // A choice takes the first key alone.
-                match map.next_key::<String>()? {
-                    Some(other) => {
+                match first(&mut map)? {
+                    (table, None) => Ok(Either::Table(table)),
+                    (_, Some(other)) => {
                         let message =
                             format!("expected one kind, found \"{other}\" besides another");
                         Err(A::Error::custom(message))
                     }
-                    None => Ok(Either::Table(table)),
                 }
             }
         }
         deserializer.deserialize_any(Read(PhantomData))
     }
+}
+
+/// The table, and a key that it left: a choice takes the first one alone.
+fn first<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
+    map: &mut A,
+) -> Result<(T, Option<String>), A::Error> {
+    let table = T::deserialize(MapAccessDeserializer::new(&mut *map))?;
+    Ok((table, map.next_key()?))
 }
 
 impl<W: JsonSchema, T: JsonSchema> JsonSchema for Either<W, T> {
@@ -237,10 +243,9 @@ impl<'de, T: Kinds> Deserialize<'de> for OneOf<T> {
                 if map.size_hint() == Some(0) {
                     return Err(A::Error::custom(one_of()));
                 }
-                let one = T::deserialize(MapAccessDeserializer::new(&mut map))?;
-                match map.next_key::<String>()? {
-                    None => Ok(OneOf(one)),
-                    Some(name) => {
+                match first(&mut map)? {
+                    (one, None) => Ok(OneOf(one)),
+                    (_, Some(name)) => {
                         let message =
                             format!("{}; found \"{name}\" together with another", one_of());
                         Err(A::Error::custom(message))

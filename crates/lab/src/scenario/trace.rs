@@ -61,6 +61,39 @@ fn contents(name: &str) -> Result<(Vec<u8>, &str), String> {
     Ok((text, name))
 }
 
+/// A format that files have as the text that it reads and prints, with a title for what that is.
+macro_rules! written_as_text {
+    ($name:ident, $title:literal) => {
+        impl JsonSchema for $name {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": "string", "title": $title })
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+/// The unit of that name.
+fn unit(of: &[Unit], name: &str) -> Option<Unit> {
+    of.iter().find(|unit| unit.0 == name).copied()
+}
+
 /// The columns of a trace, by their units: see [`super::file::Link`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TraceFormat {
@@ -85,9 +118,8 @@ impl FromStr for TraceFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<TraceFormat, String> {
-        let find = |units: &[Unit], word: &str| units.iter().find(|unit| unit.0 == word).copied();
         let words: Vec<&str> = text.split_whitespace().collect();
-        let (times, rates) = (|word| find(&TIMES, word), |word| find(&RATES, word));
+        let (times, rates) = (|word| unit(&TIMES, word), |word| unit(&RATES, word));
         let format = match words[..] {
             [one] => {
                 times(one).map(TraceFormat::Times).or_else(|| rates(one).map(TraceFormat::Rates))
@@ -112,28 +144,7 @@ impl fmt::Display for TraceFormat {
     }
 }
 
-impl JsonSchema for TraceFormat {
-    fn schema_name() -> Cow<'static, str> {
-        "TraceFormat".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "title": "units of columns such as \"s Mbit/s\"" })
-    }
-}
-
-impl Serialize for TraceFormat {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for TraceFormat {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+written_as_text!(TraceFormat, "units of columns such as \"s Mbit/s\"");
 
 /// The columns of a trace of delays: see [`super::link::RecordedFile`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -154,7 +165,7 @@ impl FromStr for DelayFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<DelayFormat, String> {
-        let find = |word: &str| TIMES.iter().find(|unit| unit.0 == word).copied();
+        let find = |word| unit(&TIMES, word);
         let words: Vec<&str> = text.split_whitespace().collect();
         let format = match words[..] {
             ["ping"] => Some(DelayFormat::Ping),
@@ -177,28 +188,7 @@ impl fmt::Display for DelayFormat {
     }
 }
 
-impl JsonSchema for DelayFormat {
-    fn schema_name() -> Cow<'static, str> {
-        "DelayFormat".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "title": "units of columns such as \"s ms\", or \"ping\"" })
-    }
-}
-
-impl Serialize for DelayFormat {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for DelayFormat {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
-    }
-}
+written_as_text!(DelayFormat, "units of columns such as \"s ms\", or \"ping\"");
 
 /// Reads a trace of delays.
 fn read_delays(text: &[u8], name: &str, format: DelayFormat) -> Result<Delays, String> {
@@ -218,7 +208,7 @@ fn read_delays(text: &[u8], name: &str, format: DelayFormat) -> Result<Delays, S
     let mut points = Vec::with_capacity(lines.len());
     for (index, line) in lines.into_iter().enumerate() {
         let [time, delay] = [0, 1].map(|column| line[column] * units[column].1);
-        if time.max(delay) > MAX_TIME {
+        if time.max(delay) > MAX_STAMP {
             let found = format!("{} {}", line[0], line[1]);
             return Err(format!(
                 "{name}:{}: {found} is longer than 100 years of {format}",
@@ -238,8 +228,8 @@ fn read_delays(text: &[u8], name: &str, format: DelayFormat) -> Result<Delays, S
 /// Days at a probe each 10 ms.
 const MAX_DELAYS: usize = 1 << 26;
 
-/// 100 years, ns.
-const MAX_TIME: f64 = 100.0 * 366.0 * 86_400e9;
+/// 100 years, ns: above any clock's time.
+const MAX_STAMP: f64 = 100.0 * 366.0 * 86_400e9;
 
 /// Time and delay of a line `[1700000000.123456] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=55 time=23.4 ms`.
 fn answer(line: &str) -> Option<[f64; 2]> {

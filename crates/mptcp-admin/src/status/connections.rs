@@ -222,8 +222,7 @@ pub(super) fn find_late(namespaces: &mut [Namespace], entries: &[state::Connecti
     }
 }
 
-/// The byte counters of all sockets of all namespaces, or of `only` one, by
-/// their cookies.
+/// The byte counters of all sockets of all namespaces, or of `only` one, by their cookies.
 pub(super) fn bytes(only: Option<&netns::Namespace>) -> HashMap<u64, Bytes> {
     let all = match only {
         Some(only) => vec![only.clone()],
