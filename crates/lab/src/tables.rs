@@ -28,21 +28,33 @@ use crate::summary::Summary;
 /// # Errors
 /// `T` has a field that no column can hold.
 pub fn of<T: Serialize + DeserializeOwned>(rows: &[T]) -> Result<RecordBatch, Error> {
+    to_table(rows, &[])
+}
+
+/// The samples of a run, a row per path every 100 ms. Names are dictionaries: a few stand in millions of rows.
+///
+/// # Errors
+/// None in practice.
+pub fn series(samples: &[Sample]) -> Result<RecordBatch, Error> {
+    to_table(samples, &["connection", "path"])
+}
+
+/// Where few values stand in many rows a column of text is a dictionary.
+fn to_table<T>(rows: &[T], few: &[&str]) -> Result<RecordBatch, Error>
+where
+    T: Serialize + DeserializeOwned,
+{
     let options = TracingOptions::default()
         .strings_as_large_utf8(false)
         .sequence_as_large_list(false)
         .enums_without_data_as_strings(true);
     let wrong = |error| Error::input("Arrow", error);
-    let fields = Vec::<FieldRef>::from_type::<T>(options).map_err(wrong)?;
+    let mut fields = Vec::<FieldRef>::from_type::<T>(options).map_err(wrong)?;
+    for field in fields.iter_mut().filter(|field| few.contains(&field.name().as_str())) {
+        let dictionary = DataType::Dictionary(DataType::Int32.into(), DataType::Utf8.into());
+        *field = Arc::new(field.as_ref().clone().with_data_type(dictionary));
+    }
     serde_arrow::to_record_batch(&fields, &rows).map_err(wrong)
-}
-
-/// The samples of a run, a row per path every 100 ms.
-///
-/// # Errors
-/// None in practice.
-pub fn series(samples: &[Sample]) -> Result<RecordBatch, Error> {
-    of(samples)
 }
 
 /// The connections and flows of a run, with their paths.

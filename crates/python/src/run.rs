@@ -95,7 +95,8 @@ impl Run {
         at_once(py, || Ok(Table::new(tables::links(&self.run.summary.links)?)))
     }
 
-    /// A row for each path of each connection every 100 ms: windows in packets, times in ms, rates in Mbit/s.
+    /// A row for each path of each connection every 100 ms: windows in packets, times in ms, rates in Mbit/s, and
+    /// the names of connection and path as categories.
     ///
     /// Raises
     /// ------
