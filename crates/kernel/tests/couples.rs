@@ -17,8 +17,8 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,11 +28,24 @@ const BYTES: usize = 6_000_000;
 const SAMPLE: Duration = Duration::from_millis(150);
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// In namespaces of their own, so some run at a time.
 #[test]
 fn each_law() {
-    for law in Law::all() {
-        runs_on_both_paths(law.name());
-    }
+    let Some(_machine) = machine("each law") else { return };
+    let laws = Mutex::new(Law::all());
+    let next = || laws.lock().unwrap().next();
+    let some = 2 * thread::available_parallelism().unwrap().get();
+    leaves_nothing(|| {
+        thread::scope(|scope| {
+            for _ in 0..some {
+                scope.spawn(|| {
+                    while let Some(law) = next() {
+                        couples(Control::of(law));
+                    }
+                });
+            }
+        });
+    });
 }
 
 #[test]
@@ -55,7 +68,7 @@ fn bbr_btlbw() {
     runs_on_both_paths("bbr+btlbw");
 }
 
-/// The verifier follows what detects beside each law: all detectors, whichever runs.
+/// The verifier follows what detects beside each law.
 #[test]
 fn each_law_with_xcorr() {
     let Some(_machine) = machine("laws with xcorr") else { return };
@@ -219,14 +232,24 @@ fn sampled(network: &Network) -> (Sampler, TcpStream, TcpStream) {
     (sampler, sender, receiver)
 }
 
-/// Registered by us, chosen as the default of both namespaces. Where the kernel leaves programs out
-/// now and then, up to twice more.
 fn runs_on_both_paths(control: &str) {
     let Some(_machine) = machine(control) else { return };
-    let control: Control = control.parse().unwrap();
+    leaves_nothing(|| couples(control.parse().unwrap()));
+}
+
+/// After `work` there are the controls that were there before it, and the kernel complained of nothing.
+fn leaves_nothing(work: impl FnOnce()) {
+    let (before, mut log) = (available_controls().unwrap(), KernelLog::open());
+    work();
+    assert_eq!(available_controls().unwrap(), before);
+    assert_eq!(log.complaints(), [""; 0], "of the kernel");
+}
+
+/// Registered by us, chosen as the default of both namespaces. Where the kernel leaves programs out
+/// now and then, up to twice more.
+fn couples(control: Control) {
     let mut tries = if leaves_programs_out() { 3 } else { 1 };
     loop {
-        let (before, mut log) = (available_controls().unwrap(), KernelLog::open());
         let registered = Registered::register(control).unwrap();
         let insns = registered.verified_insns().unwrap();
         let (dearest, most) = insns.iter().max_by_key(|(_, insns)| *insns).unwrap();
@@ -238,8 +261,6 @@ fn runs_on_both_paths(control: &str) {
             _ => *count != 0,
         });
         drop(registered);
-        assert_eq!(available_controls().unwrap(), before);
-        assert_eq!(log.complaints(), [""; 0], "of the kernel");
         tries -= 1;
         if counters.is_empty() {
             println!("{}, {control}: {seen}; verifier {most} instructions ({dearest})", kernel());
@@ -309,8 +330,8 @@ struct Network {
 impl Network {
     /// Every TCP socket there runs `control` by default.
     fn new(control: &str) -> Network {
-        let (client, server, router) =
-            (Host::new("client"), Host::new("server"), Host::new("router"));
+        let [client, server, router] =
+            ["client", "server", "router"].map(|host| Host::new(&format!("{host}-{control}")));
         sysctl(&router, "net/ipv4/ip_forward", "1").unwrap();
         for host in [&client, &server] {
             ip(host, "mptcp limits set subflow 1 add_addr_accepted 1");

@@ -57,22 +57,36 @@ NR_INLINE void nr_fixed_join(nr_u32 detector, struct nr_conn *c, nr_u32 i)
 }
 
 /*
- * The detector's part of an event, alone: where one runs without a law. `det` is what one that
- * decides keeps of the connection; without it every path may share. Returns what the event
- * led to, enum nr_decided.
+ * Shows the detector an event. `det` is what one that decides keeps of the connection; without it
+ * every path may share. 1: a decision may be due, or at hand.
+ */
+NR_INLINE int nr_detect_shown(nr_u32 detector, struct nr_conn *c, struct nr_detection *det,
+			      nr_u32 i, const struct nr_event *ev)
+{
+#ifndef NR_STATIC_DETECTORS
+	if (det && nr_decides(detector))
+		return nr_detection_event(detector, c, det, i, ev);
+#endif
+	if (ev->kind == NR_JOINED)
+		nr_fixed_join(detector, c, i);
+	return 0;
+}
+
+/*
+ * The detector's part of an event, alone: where one runs without a law. Returns what the event led
+ * to, enum nr_decided. Acknowledgements alone decide: a host of BPF leaves the code of decisions
+ * out of its programs for other events (nr_detect_shown), as the verifier looks at it in each.
  */
 NR_INLINE nr_u32 nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_detection *det, nr_u32 i,
 			   const struct nr_event *ev)
 {
+	int due = nr_detect_shown(detector, c, det, i, ev);
+
 #ifndef NR_STATIC_DETECTORS
-	if (det && nr_decides(detector)) {
-		if (!nr_detection_event(detector, c, det, i, ev))
-			return NR_NOT_DECIDED;
+	if (due && ev->kind == NR_ACKED)
 		return nr_detection_tick(detector, c, det, i, ev->now_us);
-	}
 #endif
-	if (ev->kind == NR_JOINED)
-		nr_fixed_join(detector, c, i);
+	(void)due;
 	return NR_NOT_DECIDED;
 }
 

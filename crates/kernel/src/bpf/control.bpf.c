@@ -18,15 +18,7 @@
 #include "nr_kernel.h"
 
 #define NR_NOINLINE __attribute__((noinline))
-#include NR_LAW_HEADER
-#include "nr.h"
-#include "laws/fallback.h"
-#include "conns.h"
-#include "decision_times.h"
-#include "repair.h"
-
-#define USER_NS_LEVELS 33 /* kernel/user_namespace.c: the deepest has level 33 */
-#define SUBFLOWS_MAX 16	  /* looked at; the in-kernel path manager makes up to 9 */
+#include "clock.h"
 
 /*
  * Set by our loader; the defaults are for other loaders. The law is fixed at compile time: before
@@ -41,6 +33,17 @@ const volatile struct {
 	nr_u32 signal; /* enum nr_signal; of a detector that decides */
 } control SEC(".rodata.control") = {NR_THIS_DETECTOR, NR_THIS_START,  {NR_THIS_WINDOW},
 				    {NR_THIS_PARAMS}, {NR_THIS_JOIN}, NR_SIGNAL_RTT};
+
+#define NR_ONE_DETECTOR control.detector
+#include NR_LAW_HEADER
+#include "nr.h"
+#include "laws/fallback.h"
+#include "conns.h"
+#include "decision_times.h"
+#include "repair.h"
+
+#define USER_NS_LEVELS 33 /* kernel/user_namespace.c: the deepest has level 33 */
+#define SUBFLOWS_MAX 16	  /* looked at; the in-kernel path manager makes up to 9 */
 
 /* Of a socket on one path: plain TCP, and MPTCP that fell back to it. */
 struct {
@@ -289,7 +292,7 @@ static __always_inline struct nr_path *line(struct nr_entry *e, nr_u32 slot)
 
 /*
  * The detector's and the law's part of an event (nr.h). Global functions, which the verifier checks
- * once; two, as BPF's stack is small.
+ * once in each program that calls them; several, as BPF's stack is small.
  */
 NR_NOINLINE int nr_detects(struct nr_entry *e, nr_u32 slot)
 {
@@ -312,6 +315,17 @@ NR_NOINLINE int nr_detects(struct nr_entry *e, nr_u32 slot)
 	return 1;
 }
 
+/* The detector's part of an event other than an acknowledgement. */
+NR_NOINLINE int nr_is_shown(struct nr_entry *e, nr_u32 slot)
+{
+	slot &= NR_MAX_PATHS - 1;
+	if (!e)
+		return 0;
+	nr_detect_shown(control.detector, &e->conn, detection(e->word >> 32), slot,
+			&e->slot[slot].event);
+	return 1;
+}
+
 NR_NOINLINE int nr_follows(struct nr_entry *e, nr_u32 slot)
 {
 	slot &= NR_MAX_PATHS - 1;
@@ -321,8 +335,11 @@ NR_NOINLINE int nr_follows(struct nr_entry *e, nr_u32 slot)
 	return 1;
 }
 
-/* Passes the event of the socket's slot on. A detector that does not decide is shown joins only. */
-static __always_inline void nr_event(struct sock *sk, struct nr_entry *e)
+/*
+ * Passes the event of the socket's slot on, by which programs know if it is an acknowledgement. A
+ * detector that does not decide is shown joins only.
+ */
+static __always_inline void nr_event(struct sock *sk, struct nr_entry *e, bool acked)
 {
 	nr_u32 slot = nr_sk(sk)->slot & (NR_MAX_PATHS - 1);
 	struct nr_event *ev = &e->slot[slot].event;
@@ -333,7 +350,10 @@ static __always_inline void nr_event(struct sock *sk, struct nr_entry *e)
 	if (nr_decides(control.detector) ? nr_ack_passes(&s->thinning, ev)
 					 : ev->kind == NR_JOINED) {
 		nr_ack_passed(&s->thinning, ev, tp->delivered, tp->lost);
-		nr_detects(e, slot);
+		if (acked)
+			nr_detects(e, slot);
+		else
+			nr_is_shown(e, slot);
 		ev->delivered = delivered;
 		ev->lost = lost;
 	}
@@ -523,7 +543,7 @@ static __always_inline nr_u32 join(struct sock *sk)
 		ev->state = NR_BACKUP;
 	else if (!tp->data_segs_out)
 		ev->state = NR_JOINING;
-	nr_event(sk, e);
+	nr_event(sk, e, false);
 	cwnd = line(e, nr_sk(sk)->slot)->cwnd;
 	tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
 	if (nr_this.kind == NR_MODEL)
@@ -578,7 +598,7 @@ void BPF_PROG(nr_release, struct sock *sk)
 		return;
 	}
 	fill(sk, e, NR_LEFT)->now_us = bpf_ktime_get_ns() / 1000;
-	nr_event(sk, e);
+	nr_event(sk, e, false);
 	nr_leave_slot(e, s->token, s->slot);
 }
 

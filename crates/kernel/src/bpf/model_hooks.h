@@ -48,15 +48,15 @@ static __always_inline bool falls_back(struct sock *sk, struct nr_entry *e, bool
 }
 
 /*
- * Passes the event of the socket's slot on, and sets what the law published; not where the path
- * runs the fallback law, and then false.
+ * Passes the event of the socket's slot on (nr_event), and sets what the law published; not where
+ * the path runs the fallback law, and then false.
  */
-static __always_inline bool model_event(struct sock *sk, struct nr_entry *e, bool round)
+static __always_inline bool model_event(struct sock *sk, struct nr_entry *e, bool acked, bool round)
 {
 	struct nr_path *path = line(e, nr_sk(sk)->slot);
 	struct tcp_sock *tp = tcp_sk(sk);
 
-	nr_event(sk, e);
+	nr_event(sk, e, acked);
 	if (falls_back(sk, e, round))
 		return false;
 	tp->snd_cwnd = path->cwnd < tp->snd_cwnd_clamp ? path->cwnd : tp->snd_cwnd_clamp;
@@ -131,7 +131,7 @@ void nr_cong_control(unsigned long long *ctx)
 		ev->flags |= NR_F_RETRANS;
 	if (tp->tcp_wstamp_ns > tp->tcp_clock_cache)
 		ev->wait_us = (nr_u32)((tp->tcp_wstamp_ns - tp->tcp_clock_cache) / 1000);
-	if (!model_event(sk, e, round))
+	if (!model_event(sk, e, true, round))
 		model_fallback(sk, rs->acked_sacked);
 }
 
@@ -185,7 +185,7 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 			ev->state = NR_FAILED;
 		}
 	}
-	model_event(sk, e, false);
+	model_event(sk, e, false, false);
 }
 
 SEC("struct_ops")
@@ -200,7 +200,7 @@ __u32 BPF_PROG(nr_undo_cwnd, struct sock *sk)
 		return cwnd;
 	}
 	fill(sk, e, NR_UNDO);
-	model_event(sk, e, false);
+	model_event(sk, e, false, false);
 	return tcp_sk(sk)->snd_cwnd;
 }
 
@@ -225,7 +225,7 @@ void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	ev->now_us = bpf_ktime_get_ns() / 1000;
 	if (tp->app_limited || s->token) /* MPTCP does not set it */
 		ev->flags |= NR_F_APP_LIMITED;
-	model_event(sk, e, false);
+	model_event(sk, e, false, false);
 }
 
 SEC("struct_ops")

@@ -11,6 +11,12 @@
  * Maps and program are of the process that attached them, and end with it.
  */
 #define NR_NOINLINE __attribute__((noinline))
+#include "nr_kernel.h"
+#include "detectors.def"
+
+#define NR_NUMBER_OF(n, name) NR_DETECTOR_##name = n,
+enum { NR_DYNAMIC(NR_NUMBER_OF) };
+#define NR_ONE_DETECTOR NR_DETECTOR_xcorr
 #include "conns.h"
 #include "detect/peer_decision.h"
 
@@ -53,9 +59,6 @@ NR_STATIC_ASSERT(NR_TELL_MS > NR_PEER_LEAST_MS, "each decision is there in time 
  * allocated on demand. A user gets a part of them (nr_may_have).
  */
 #define NR_RECEIVERS_MAX 4096
-
-#define NR_NUMBER_OF(n, name) NR_DETECTOR_##name = n,
-enum { NR_DYNAMIC(NR_NUMBER_OF) };
 
 /* A subflow at the receiver. */
 struct nr_receiver_path {

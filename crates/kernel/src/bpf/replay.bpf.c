@@ -10,10 +10,7 @@
 #include <bpf/bpf_helpers.h>
 
 #define NR_NOINLINE __attribute__((noinline))
-#include NR_LAW_HEADER
-#include "nr.h"
-
-#define STEPS 1024 /* events of one run */
+#include "narrows.h"
 
 /* Constant at load, so that the verifier prunes unused code. */
 const volatile struct {
@@ -23,6 +20,12 @@ const volatile struct {
 	nr_u32 param[NR_LAW_PARAMS];
 	nr_u32 join[NR_JOIN_PARAMS];
 } control SEC(".rodata.control");
+
+#define NR_ONE_DETECTOR control.detector
+#include NR_LAW_HEADER
+#include "nr.h"
+
+#define STEPS 1024 /* events of one run */
 
 /* One event of one path. */
 struct step {

@@ -65,7 +65,7 @@ static __always_inline void repair_ssthresh(struct sock *sk, struct nr_entry *e)
 	ev = fill_reduction(sk, e);
 	ev->cwnd = path->cwnd;
 	ev->ssthresh = path->ssthresh;
-	nr_event(sk, e);
+	nr_event(sk, e, false);
 	tcp_sk(sk)->snd_ssthresh = path->ssthresh;
 	count(NR_REPAIRED_THRESH);
 }
@@ -119,7 +119,7 @@ void BPF_PROG(nr_pkts_acked, struct sock *sk, const struct ack_sample *sample)
 		return;
 	ev = fill_acked(sk, e);
 	ev->flags |= NR_F_IN_RECOVERY;
-	nr_event(sk, e);
+	nr_event(sk, e, true);
 	lower_ssthresh(sk, e);
 }
 
@@ -151,7 +151,7 @@ void BPF_PROG(nr_cong_avoid, struct sock *sk, __u32 ack, __u32 acked)
 		ev->flags |= NR_F_ROUND_START;
 	if (!falls_back && tcp_is_cwnd_limited(tp))
 		ev->flags |= NR_F_CWND_LIMITED;
-	nr_event(sk, e);
+	nr_event(sk, e, true);
 	cwnd = line(e, s->slot)->cwnd;
 	tp->snd_cwnd = cwnd < tp->snd_cwnd_clamp ? cwnd : tp->snd_cwnd_clamp;
 	leave_cwnd(sk, tp->snd_cwnd);
@@ -179,7 +179,7 @@ __u32 BPF_PROG(nr_ssthresh, struct sock *sk)
 	s->lost = tp->lost;
 	if (tp->ecn_flags & TCP_ECN_OK && !tp->lost_out)
 		ev->kind = NR_ECN;
-	nr_event(sk, e);
+	nr_event(sk, e, false);
 	return line(e, s->slot)->ssthresh;
 }
 
@@ -217,7 +217,7 @@ void BPF_PROG(nr_set_state, struct sock *sk, __u8 new_state)
 		ev->flags |= NR_F_RETRANS;
 		ev->state = NR_FAILED;
 	}
-	nr_event(sk, e);
+	nr_event(sk, e, false);
 	if (!ends)
 		return;
 	lower_ssthresh(sk, e);
@@ -236,7 +236,7 @@ __u32 BPF_PROG(nr_undo_cwnd, struct sock *sk)
 
 	if (e) {
 		fill(sk, e, NR_UNDO);
-		nr_event(sk, e);
+		nr_event(sk, e, false);
 		cwnd = line(e, nr_sk(sk)->slot)->cwnd;
 		nr_sk(sk)->undone = 1;
 	} else {
@@ -265,7 +265,7 @@ void BPF_PROG(nr_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	ev = fill(sk, e, NR_RESTART);
 	ev->now_us = bpf_ktime_get_ns() / 1000;
 	ev->cwnd = NR_INIT_CWND;
-	nr_event(sk, e);
+	nr_event(sk, e, false);
 }
 
 SEC("struct_ops")

@@ -4,18 +4,18 @@
  *
  * Time is divided into intervals of T, the same for all paths: k = now / T. A path closes its
  * interval at its first sample of a later one and publishes record k & 1. The first path with an
- * event `settle` or more after the end of interval k claims the decision on it: it reads the
- * records of k. With settle = T that is the first event of k + 2, when all paths that carried data
- * in k + 1 have closed k; the record stays until its path closes k + 2.
+ * acknowledgement `settle` or more after the end of interval k claims the decision on it: it reads
+ * the records of k. With settle = T that is the first one of k + 2, when all paths that carried
+ * data in k + 1 have closed k; the record stays until its path closes k + 2.
  *
  * Then the detector takes what each path published, compares the pairs of paths, if it compares
  * pairs, and groups the paths; at last one observation is made and, when a decision is due, all
  * masks are stored at once. All that is part of the event that claimed. Or, where the host sets
- * `at_once`, these are parts of several events, of whichever paths have them: all that is needed is
- * in struct nr_detection, so a path that falls silent holds up nothing. One path at a time is at it
- * (`busy`); another one that comes meanwhile goes on without it, and tries again at its next event.
- * Where there are too few events in T for all parts, the intervals that passed meanwhile are not
- * decided on.
+ * `at_once`, these are parts of several acknowledgements, of whichever paths have them: all that is
+ * needed is in struct nr_detection, so a path that falls silent holds up nothing. One path at a
+ * time is at it (`busy`); another one that comes meanwhile goes on without it, and tries again at
+ * its next one. Where there are too few in T for all parts, the intervals that passed meanwhile are
+ * not decided on.
  */
 #ifndef NARROWS_DETECT_DETECTION_H
 #define NARROWS_DETECT_DETECTION_H
@@ -23,6 +23,20 @@
 #include "../flows.h"
 #include "deciding.h"
 #include "random_loss.h"
+
+/*
+ * BPF's verifier looks at a global function as if any detector were passed. So a host with one
+ * detector names it, NR_ONE_DETECTOR; clang would pass nothing for an argument that is not used.
+ */
+#ifdef NR_ONE_DETECTOR
+#define NR_DETECTOR_OF(detector)                                                                   \
+	({                                                                                         \
+		asm volatile("" : : "r"(detector));                                                \
+		NR_ONE_DETECTOR;                                                                   \
+	})
+#else
+#define NR_DETECTOR_OF(detector) (detector)
+#endif
 
 /* Is there a path in a slot? */
 enum nr_here {
@@ -209,7 +223,7 @@ NR_NOINLINE int nr_begin(nr_u32 detector, const struct nr_conn *c, struct nr_det
 {
 	if (!c || !det)
 		return 0;
-	switch (detector) {
+	switch (NR_DETECTOR_OF(detector)) {
 		NR_DECIDING(NR_BEGIN)
 	}
 	return 0;
@@ -223,7 +237,7 @@ NR_NOINLINE int nr_take(nr_u32 detector, struct nr_detection *det)
 {
 	if (!det)
 		return 0;
-	switch (detector) {
+	switch (NR_DETECTOR_OF(detector)) {
 		NR_DECIDING(NR_TAKE)
 	}
 	return 0;
@@ -237,7 +251,7 @@ NR_NOINLINE int nr_compare(nr_u32 detector, struct nr_detection *det)
 {
 	if (!det)
 		return 0;
-	switch (detector) {
+	switch (NR_DETECTOR_OF(detector)) {
 		NR_DECIDING(NR_COMPARE)
 	}
 	return 0;
@@ -251,7 +265,7 @@ NR_NOINLINE int nr_observe(nr_u32 detector, struct nr_detection *det)
 {
 	if (!det)
 		return 0;
-	switch (detector) {
+	switch (NR_DETECTOR_OF(detector)) {
 		NR_DECIDING(NR_OBSERVE)
 	}
 	return 0;
@@ -311,7 +325,7 @@ NR_NOINLINE int nr_decide(nr_u32 detector, struct nr_conn *c, struct nr_detectio
 {
 	if (!c || !det)
 		return 0;
-	switch (detector) {
+	switch (NR_DETECTOR_OF(detector)) {
 		NR_DECIDING(NR_DECIDE)
 	}
 	return 0;
@@ -538,7 +552,7 @@ NR_NOINLINE int nr_detection_event(nr_u32 detector, struct nr_conn *c, struct nr
 {
 	if (!c || !det || !ev)
 		return 0;
-	switch (detector) {
+	switch (NR_DETECTOR_OF(detector)) {
 		NR_DECIDING(NR_DETECTION_PATH)
 	}
 	return 0;
@@ -556,7 +570,7 @@ NR_NOINLINE int nr_detection_tick(nr_u32 detector, struct nr_conn *c, struct nr_
 {
 	if (!c || !det)
 		return 0;
-	switch (detector) {
+	switch (NR_DETECTOR_OF(detector)) {
 		NR_DECIDING(NR_DETECTION_TICK)
 	}
 	return 0;

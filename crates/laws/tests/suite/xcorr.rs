@@ -396,7 +396,9 @@ fn a_path_that_is_not_known_is_coupled_after_ten_seconds_and_couples_no_others()
         let seen = connection(&[paths[0], paths[1], path], 60, on_time);
         for (second, (masks, places)) in seen.iter().enumerate().take(59).skip(4) {
             let expected = if second < 10 { [0b001, 0b010, 0b100] } else { [0b101, 0b110, 0b111] };
-            assert!(second == 10 || masks[..3] == expected, "{name}: {masks:?} after {second} s");
+            // Ten seconds are 42 intervals, whenever in one of them the paths joined.
+            let about = (9..=10).contains(&second);
+            assert!(about || masks[..3] == expected, "{name}: {masks:?} after {second} s");
             assert_eq!(places.unwrap()[2], Place::Undecided, "{name}");
         }
     }
