@@ -143,9 +143,12 @@ fn lia_xcorr_finds_that_two_links_are_separate() {
     for receiver in receivers {
         receiver.join().unwrap().unwrap();
     }
+    // Linked they are where there was no memory for the detector when the second one joined.
+    let counters = registered.counters().unwrap();
+    let without = counters.iter().any(|(counter, count)| *counter == "undetected" && *count > 0);
     assert!(
-        seconds > 10.0 || linked == 0,
-        "paths of which nothing is known are not linked at first"
+        seconds > 10.0 || without || linked == 0,
+        "paths of which nothing is known are not linked at first: {linked} times, {counters:?}"
     );
     println!("{}, {control}: two groups after {seconds:.1} s", kernel());
 }
@@ -413,17 +416,17 @@ fn transfer(control: Control) -> String {
         }
     }
     sender.join().unwrap();
-    assert_eq!(receiver.join().unwrap(), BYTES, "all bytes came as they were sent");
+    assert_eq!(receiver.join().unwrap(), BYTES, "{control}: all bytes came as they were sent");
     let seconds = began.elapsed().as_secs_f64();
 
-    assert!(both >= 5, "{both} times both paths in an entry on both sides");
+    assert!(both >= 5, "{control}: {both} times both paths in an entry on both sides");
     // ss was asked between two readings. During recovery the stack is still reducing the window to the
     // window that the entry has.
     let within = |[a, b]: [u32; 2], shown: u32| (a.min(b)..=a.max(b)).contains(&shown);
     let equal = windows.iter().filter(|(_, ours, shown)| within(*ours, *shown)).count();
     assert!(
         equal * 2 >= windows.len(),
-        "address, cwnd here before and after, cwnd by ss: {windows:?}"
+        "{control}: address, cwnd here before and after, cwnd by ss: {windows:?}"
     );
     let last =
         |ip: [u8; 4]| windows.iter().rev().find(|(of, ..)| *of == IpAddr::from(ip)).map(|w| w.2);
@@ -438,7 +441,7 @@ fn transfer(control: Control) -> String {
     while closed.elapsed() < PATIENCE && !left().is_empty() {
         thread::sleep(SAMPLE);
     }
-    assert!(left().is_empty(), "left behind: {:?}", left());
+    assert!(left().is_empty(), "{control}: left behind: {:?}", left());
     format!(
         "{PATHS} paths in one entry {both} times, cwnd as ss shows {equal} of {} times, at last \
          {} + {}; {BYTES} bytes right in {seconds:.1} s",

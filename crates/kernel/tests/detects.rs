@@ -27,7 +27,7 @@ fn every_law_loads_with_every_detector() {
     assert_eq!(detectors, [Detector::SSC, Detector::TR, Detector::BTLBW, Detector::XCORR]);
     let coupled = |law: &Law| Control::of(*law).detector == Detector::SHARED || law.is_model();
     for law in Law::all().filter(coupled) {
-        // Detectors are apart from laws: all of them with one law of each kind, and the dearest with all.
+        // Detectors are apart from laws: all of them with one window law and the model laws, and the dearest with all.
         let all = law.is_model() || law == Law::LIA;
         let of: &[Detector] = if all { &detectors } else { &[Detector::XCORR] };
         for &detector in of {

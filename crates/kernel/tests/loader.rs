@@ -16,7 +16,7 @@ const VERIFIED_MAX: u32 = 150_000;
 #[test]
 fn a_control_can_be_asked_for_by_its_name_until_it_is_dropped() {
     let here = available().map_err(|reason| reason.to_string());
-    let Some(_turn) = support::turn_without_connections("every control", here) else { return };
+    let Some(_turn) = support::turn_without_connections("controls by name", here) else { return };
     // A fixed detector is two masks: another than the law's own once, and not with each slow start again.
     let own = |control: &Control| {
         let own = Control::of(control.law);

@@ -80,14 +80,13 @@ NR_INLINE int nr_detect_shown(nr_u32 detector, struct nr_conn *c, struct nr_dete
 NR_INLINE nr_u32 nr_detect(nr_u32 detector, struct nr_conn *c, struct nr_detection *det, nr_u32 i,
 			   const struct nr_event *ev)
 {
-	int due = nr_detect_shown(detector, c, det, i, ev);
-
+	if (!nr_detect_shown(detector, c, det, i, ev) || ev->kind != NR_ACKED)
+		return NR_NOT_DECIDED;
 #ifndef NR_STATIC_DETECTORS
-	if (due && ev->kind == NR_ACKED)
-		return nr_detection_tick(detector, c, det, i, ev->now_us);
-#endif
-	(void)due;
+	return nr_detection_tick(detector, c, det, i, ev->now_us);
+#else
 	return NR_NOT_DECIDED;
+#endif
 }
 
 #endif

@@ -19,9 +19,9 @@ typedef long long nr_s64;
 
 /*
  * For the most expensive functions. A host may define it first: in BPF they are global functions,
- * which the verifier checks once and not on every path through their callers, as it takes their
- * results as unknown. They return a scalar and test their pointers for null, as the verifier
- * requires.
+ * which the verifier checks once in each program that calls them, and not on every path through
+ * their callers, as it takes their results as unknown. They return a scalar and test their pointers
+ * for null, as the verifier requires.
  */
 #ifndef NR_NOINLINE
 #define NR_NOINLINE static inline __attribute__((unused))
@@ -79,6 +79,16 @@ typedef long long nr_s64;
 #else
 #define NR_FORGET()
 #endif
+
+/*
+ * `value`, instead of an argument: for one that is not used at all clang passes nothing, which
+ * BPF's verifier refuses.
+ */
+#define NR_INSTEAD(argument, value)                                                                \
+	({                                                                                         \
+		__asm__ volatile("" : : "r"(argument));                                            \
+		value;                                                                             \
+	})
 
 /* Leading zeros; x is not 0. */
 #define NR_CLZ64(x) __builtin_clzll(x)

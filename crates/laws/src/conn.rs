@@ -344,8 +344,8 @@ impl Conn {
         unsafe { raw::narrows_detect(detector, &mut self.raw, detection, path as u32, event) }
     }
 
-    /// Spreads each decision over several events, in which at most `pairs` pairs of paths are compared
-    /// (`Detection::at_once`), as a host does that may not hold an event up. 0, at first: one event
+    /// Spreads each decision over several acknowledgements, in which at most `pairs` pairs of paths are
+    /// compared (`Detection::at_once`), as a host does that may not hold one up. 0, at first: one
     /// decides.
     pub fn compare_at_once(&mut self, pairs: u32) {
         // SAFETY: exclusive, and a Detection is there.

@@ -265,8 +265,8 @@ pub struct Detection {
     pub found: [[u32; MAX_PATHS]; MAX_PATHS],
     /// State of each path.
     pub path: [PathDetection; MAX_PATHS],
-    /// Set by the host, at first 0: pairs of paths that an event compares at most. Then a decision is
-    /// spread over several events, of any paths: one that claims it, those that take what paths
+    /// Set by the host, at first 0: pairs of paths that one event compares at most. Then a decision is
+    /// spread over several acknowledgements, of any paths: one that claims it, those that take what paths
     /// published and those that compare pairs with new values, one that groups the paths and one that
     /// answers. 0: it is all in one event.
     pub at_once: u32,

@@ -15,7 +15,7 @@ use pyo3::types::PyCapsule;
 use crate::error::Failure;
 use crate::wait::at_once;
 
-/// A table that pandas, Polars, DuckDB and PyArrow take, its numbers without copying them.
+/// A table that pandas, Polars, DuckDB and PyArrow take, its numbers, and the names in a series, without copying them.
 ///
 /// Anything that reads the Arrow PyCapsule interface takes it: ``polars.DataFrame(table)``,
 /// ``pandas.DataFrame.from_arrow(table)`` (pandas 3) or ``pyarrow.table(table)``. The names of columns carry the

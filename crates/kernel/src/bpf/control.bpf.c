@@ -348,7 +348,7 @@ static __always_inline void nr_event(struct sock *sk, struct nr_entry *e, bool a
 	struct nr_sock *s = nr_sk(sk);
 
 	if (nr_decides(control.detector) ? nr_ack_passes(&s->thinning, ev)
-					 : ev->kind == NR_JOINED) {
+					 : !acked && ev->kind == NR_JOINED) {
 		nr_ack_passed(&s->thinning, ev, tp->delivered, tp->lost);
 		if (acked)
 			nr_detects(e, slot);
@@ -610,7 +610,7 @@ static __always_inline bool couples(void)
 /*
  * How many established subflows an MPTCP socket has, by its address, other than backups: all, or
  * those that run none of our controls. Reads without a lock, by probe: it may be wrong about a list
- * that is changing. A global function, which the verifier checks once.
+ * that is changing. A global function (nr_port.h).
  */
 NR_NOINLINE int nr_subflows(nr_u64 msk, bool foreign)
 {

@@ -21,6 +21,11 @@ fn samples_come_back_from_parquet() {
     let mut bytes = Vec::new();
     let table = series(&[sample(0.1, None), sample(0.2, Some(7))]).unwrap();
     write_parquet(&table, &mut bytes).unwrap();
+    // A few names stand in many rows.
+    for name in ["connection", "path"] {
+        let column = table.column_by_name(name).unwrap().data_type();
+        assert!(matches!(column, arrow_schema::DataType::Dictionary(..)), "{name}: {column}");
+    }
 
     let mut file = tempfile::tempfile().unwrap();
     std::io::Write::write_all(&mut file, &bytes).unwrap();

@@ -10,7 +10,7 @@
  *
  * Then the detector takes what each path published, compares the pairs of paths, if it compares
  * pairs, and groups the paths; at last one observation is made and, when a decision is due, all
- * masks are stored at once. All that is part of the event that claimed. Or, where the host sets
+ * masks are stored at once. All that is part of the one that claimed. Or, where the host sets
  * `at_once`, these are parts of several acknowledgements, of whichever paths have them: all that is
  * needed is in struct nr_detection, so a path that falls silent holds up nothing. One path at a
  * time is at it (`busy`); another one that comes meanwhile goes on without it, and tries again at
@@ -26,14 +26,10 @@
 
 /*
  * BPF's verifier looks at a global function as if any detector were passed. So a host with one
- * detector names it, NR_ONE_DETECTOR; clang would pass nothing for an argument that is not used.
+ * detector names it, NR_ONE_DETECTOR.
  */
 #ifdef NR_ONE_DETECTOR
-#define NR_DETECTOR_OF(detector)                                                                   \
-	({                                                                                         \
-		asm volatile("" : : "r"(detector));                                                \
-		NR_ONE_DETECTOR;                                                                   \
-	})
+#define NR_DETECTOR_OF(detector) NR_INSTEAD(detector, NR_ONE_DETECTOR)
 #else
 #define NR_DETECTOR_OF(detector) (detector)
 #endif
@@ -69,7 +65,7 @@ struct nr_detection {
 	nr_u64 since_us[NR_MAX_PATHS];
 	struct nr_ring ring;
 	struct nr_path_detection path[NR_MAX_PATHS];
-	nr_u32 at_once; /* set by the host: pairs that an event compares; 0: decides at once */
+	nr_u32 at_once; /* set by the host: pairs that an event compares; 0: one decides */
 	nr_u32 busy;	/* 1: a path is at a decision, and at what follows here */
 	nr_u32 stamp;	/* of the interval that is being decided on; 0: none */
 	nr_u32 taken;	/* the next path that is taken */
@@ -453,7 +449,7 @@ NR_INLINE enum nr_decided nr_go_on(nr_u32 detector, nr_u32 every, nr_u64 ended, 
 	return nr_finish(detector, every, c, det, now_us);
 }
 
-/* An event of path i, to which a decision is due, or is at hand. */
+/* An acknowledgement of path i, to which a decision is due, or is at hand. */
 NR_INLINE enum nr_decided nr_tick(nr_u32 detector, struct nr_pace pace, struct nr_conn *c,
 				  struct nr_detection *det, nr_u32 i, nr_u64 now_us)
 {
@@ -464,7 +460,7 @@ NR_INLINE enum nr_decided nr_tick(nr_u32 detector, struct nr_pace pace, struct n
 		return NR_NOT_DECIDED;
 	ended = (now_us - pace.settle_us) / pace.t_us; /* intervals that are over and settled */
 	decided = nr_go_on(detector, pace.every, ended, c, det, now_us);
-	/* Until it is made, and not of an older interval, the path's next event goes on. */
+	/* Until it is made, and not of an older interval, the path's next one goes on. */
 	if (!det->stamp && NR_READ(c->tick) >= ended)
 		det->path[i & 7].due_us = (ended + 1) * pace.t_us + pace.settle_us;
 	nr_decision_leave(det);
@@ -544,8 +540,8 @@ NR_INLINE int nr_detection_path(const struct nr_detector *d, const void *own, st
 		return nr_detection_path(&nr_detector_##name, &det->params.name, c, det, i, ev);
 
 /*
- * An event of path i: if this returns 1, the host calls nr_detection_tick. Two functions, as BPF's
- * stack is small.
+ * An event of path i: if this returns 1, and the event is an acknowledgement, nr_detection_tick
+ * follows. Two functions, as BPF's stack is small.
  */
 NR_NOINLINE int nr_detection_event(nr_u32 detector, struct nr_conn *c, struct nr_detection *det,
 				   nr_u32 i, const struct nr_event *ev)

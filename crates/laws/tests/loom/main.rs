@@ -282,8 +282,9 @@ fn a_path_that_has_just_come_is_not_decided_on_by_what_was_seen_before_it() {
             let (conn, detection) = (conn.clone(), detection.clone());
             thread::spawn(move || nr_detect(ssc, &conn, &detection, 0, &acked))
         };
-        // The path that comes may be the one that claims the decision.
+        // The path that comes may be the one that claims the decision, with its first acknowledgement.
         nr_detect(ssc, &conn, &detection, 1, &joined(in_interval_5));
+        nr_detect(ssc, &conn, &detection, 1, &acked);
         claimer.join().unwrap();
         assert_eq!(conn.load(|conn| &conn.masks) & COUPLED, COUPLED);
         assert_eq!(detection.plain().observed >> 32, 4, "one of them observed");
