@@ -40,6 +40,16 @@ fn can_load(test: &str) -> bool {
     can_run(test, narrows_kernel::available().map_err(|reason| reason.to_string()))
 }
 
+/// A control's replay; the verifier walks a bounded number of its instructions.
+fn load(control: Control) -> Replay {
+    let replay = Replay::load(control).unwrap();
+    for (program, insns) in replay.verified_insns().unwrap() {
+        println!("  {:<16} {program:<10} {insns:>8} verifier instructions", control.to_string());
+        assert!(insns <= VERIFIED_INSNS_MAX, "{control}: {program} takes {insns}");
+    }
+    replay
+}
+
 #[test]
 fn recorded_events_get_the_same_windows_in_the_kernel() {
     if !can_load("replay in the kernel") {
@@ -47,7 +57,7 @@ fn recorded_events_get_the_same_windows_in_the_kernel() {
     }
     let mut compared = 0;
     for control in controls() {
-        let mut kernel = Replay::load(control).unwrap();
+        let mut kernel = load(control);
         for paths in [1, 2, 4, 8] {
             for seed in 0..SEEDS {
                 let parted = kernel.compare(seed, paths, STEPS).unwrap();
@@ -75,7 +85,7 @@ fn dynamic_detectors_sample_and_decide_the_same_in_the_kernel() {
     let presets = [Params::default(), Params::default().with(&[("ssc.preset", "mptcp-sbd")])];
     let mut compared = 0;
     for control in dynamic_controls() {
-        let mut kernel = Replay::load(control).unwrap();
+        let mut kernel = load(control);
         let mut seen = BTreeSet::new();
         for (seed, paths) in (0..8).zip([2, 2, 8, 8, 4, 4, 5, 7]) {
             let params = &presets[seed as usize / 2 % 2];
@@ -116,18 +126,4 @@ fn dynamic_detectors_sample_and_decide_the_same_in_the_kernel() {
         println!("replay in the kernel: {control} decided {seen:?}");
     }
     println!("replay in the kernel: {compared} outcomes of detectors equal bit by bit");
-}
-
-#[test]
-fn the_verifier_walks_a_bounded_number_of_instructions() {
-    if !can_load("verifier instructions") {
-        return;
-    }
-    println!("verifier instructions (bound {VERIFIED_INSNS_MAX})");
-    for control in controls().chain(dynamic_controls()) {
-        for (program, insns) in Replay::load(control).unwrap().verified_insns().unwrap() {
-            println!("  {:<16} {program:<10} {insns:>8}", control.to_string());
-            assert!(insns <= VERIFIED_INSNS_MAX, "{control}: {program} takes {insns}");
-        }
-    }
 }

@@ -100,9 +100,9 @@ fn shipped_scenarios_are_the_same_on(threads: &[usize]) {
         if parts(&Job { threads: 8, seed: 7, ..Job::new(&whole, &stop) }).unwrap().is_none() {
             continue;
         }
-        let scenario = short(name, "3 s");
+        let scenario = short(name, "2 s");
         let several = Job { threads: 8, seed: 7, ..Job::new(&scenario, &stop) };
-        assert!(parts(&several).unwrap().is_some(), "{name} is whole in 3 s");
+        assert!(parts(&several).unwrap().is_some(), "{name} is whole in 2 s");
         parted += 1;
         let control = Some("greno+xcorr".parse().unwrap());
         let alone = on_threads(&scenario, control, 7, 1);
