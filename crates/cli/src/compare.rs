@@ -14,9 +14,11 @@ use narrows_lab::{
 
 use crate::args::lab::{CompareArgs, hosts};
 use crate::error::Error;
+use crate::live::{OfComparison, shown};
 use crate::progress::{Begun, Progress};
 use crate::run::warn;
 use crate::size::Size;
+use crate::terminal::Screen;
 use crate::{COMMIT, pages, print, quoted, stop, words};
 
 /// The rows as `--json` shows them.
@@ -90,9 +92,11 @@ impl Choice {
         let set = self.set(index);
         let mut edits = edits.clone();
         edits.set.extend(set.iter().map(|point| (point.field.clone(), point.value.clone())));
-        let scenario = made.load(&edits).map_err(|error| of_sweep(error, &set))?;
-        let checked = scenario.check_law_settings(&self.controls);
-        checked.map_err(|error| of_sweep(error, &set))?;
+        let of = |error| {
+            of_sweep(error, &set, || made.load(&self.scenarios[index / self.points].1).is_ok())
+        };
+        let scenario = made.load(&edits).map_err(of)?;
+        scenario.check_law_settings(&self.controls).map_err(of)?;
         Ok(Case { scenario, set })
     }
 
@@ -185,8 +189,19 @@ pub struct Wanted<'a> {
     pub plots: Option<&'a Path>,
     /// However much memory and time it takes.
     pub force: bool,
-    /// How far it is, on a terminal.
-    pub shown: bool,
+    /// What a terminal shows while it runs.
+    pub shown: Shown,
+}
+
+/// What a terminal shows of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// Nothing.
+    Nothing,
+    /// A line: how far they are.
+    Progress,
+    /// On all of it, what they have shown so far.
+    Live,
 }
 
 /// What has become of it.
@@ -207,6 +222,9 @@ pub(crate) fn plan_of<'a>(inputs: &'a Inputs, args: &CompareArgs) -> Result<Plan
 
 /// Runs all and shows the table.
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Error> {
+    if args.live {
+        Screen::check()?;
+    }
     let inputs = Inputs::of(args)?;
     let plan = plan_of(&inputs, args)?;
     let provenance = inputs.provenance(&plan, words())?;
@@ -216,7 +234,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Error> {
         report: args.report.as_deref(),
         plots: args.plots.as_deref(),
         force: args.force,
-        shown: true,
+        shown: if args.live { Shown::Live } else { Shown::Progress },
     };
     let made = make(&inputs, plan, &provenance, wanted, &stop::on_signal, &|_| ())?;
     made.results.show(args, &made.files)
@@ -299,7 +317,21 @@ pub fn make(
     let mut journal = output.as_ref().map(journal).transpose()?;
     let there: HashSet<Task> = before.iter().map(Finished::task).collect();
     journal.iter_mut().for_each(|journal| journal.also(std::mem::take(&mut before)));
-    let finished = run_shown(plan, hosts, times, journal.as_ref(), &stop, wanted.shown, done)?;
+    let run = |progress: &Progress, done: &(dyn Fn(&Finished) + Sync)| {
+        run_all_of(plan, hosts, times, journal.as_ref(), &stop, progress, done)
+    };
+    let finished = match wanted.shown {
+        Shown::Nothing => run(&Progress::hidden(plan.jobs), done),
+        Shown::Progress => run(&Progress::new("{wide_bar} {msg}{left}", "", plan.jobs), done),
+        Shown::Live => {
+            let view = OfComparison::new(&plan);
+            let also = |run: &Finished| {
+                view.see(run);
+                done(run);
+            };
+            shown(&view, &stop, || run(&view.progress, &also))?
+        }
+    }?;
     let results = Results::of(&plan, &finished)?;
     let mut files = String::new();
     if page_file.is_some() || plots.is_some() {
@@ -464,14 +496,14 @@ pub(crate) fn controls(names: &[String]) -> Result<Vec<Algorithm>, Error> {
     Ok(controls)
 }
 
-/// Runs all, `times` each case on each host, and shows how far it is.
-fn run_shown(
+/// Runs all, `times` each case on each host, and says how far it is.
+fn run_all_of(
     plan: Plan,
     hosts: &[&dyn Host],
     times: u64,
     journal: Option<&Journal>,
     stop: &AtomicBool,
-    shown: bool,
+    progress: &Progress,
     also: &(dyn Fn(&Finished) + Sync),
 ) -> Result<Vec<Finished>, narrows_lab::Error> {
     let runs = plan.cases.len() as u64 * hosts.len() as u64 * times;
@@ -490,11 +522,6 @@ fn run_shown(
     let each = 1.0 / plan.jobs.max(1) as f64;
     let in_real_time = Begun { cost_s: sum(&real), each: Some(each), after_s: 0.0 };
     let after_s = each * sum(&fresh);
-    let progress = if shown {
-        Progress::new("{wide_bar} {msg}{left}", "", plan.jobs)
-    } else {
-        Progress::hidden()
-    };
     progress.say(&format!("0/{runs} runs"));
     match simulated[..] {
         [] => progress.begin(in_real_time),
@@ -567,8 +594,12 @@ fn points(scenarios: &[(Made, Edits)], axes: &[Sweep]) -> Result<usize, Error> {
     Ok(axes.iter().map(|axis| axis.values.len()).product())
 }
 
-/// What is wrong with a value of a sweep, which is set as `--set` sets it.
-fn of_sweep(error: narrows_lab::Error, set: &[Point]) -> narrows_lab::Error {
+/// What is wrong with a value of a sweep, which is set as `--set` sets it; `fits`: without it nothing is.
+fn of_sweep(
+    error: narrows_lab::Error,
+    set: &[Point],
+    fits: impl Fn() -> bool,
+) -> narrows_lab::Error {
     use narrows_lab::Error::Input;
     let swept = |place: &str| {
         let of = |point: &Point| place.strip_prefix("--set ")?.strip_prefix(&point.field[..]);
@@ -577,6 +608,15 @@ fn of_sweep(error: narrows_lab::Error, set: &[Point]) -> narrows_lab::Error {
     match error {
         Input { place, message } if swept(&place) => {
             Input { place: place.replacen("--set", "--sweep", 1), message }
+        }
+        // At another field, which does not go with it.
+        Input { place, message } if !set.is_empty() && fits() => {
+            let point = |of: &Point| format!("{}={}", of.field, of.value);
+            let points: Vec<String> = set.iter().map(point).collect();
+            Input {
+                place: format!("--sweep {}", points.join(" ")),
+                message: format!("{place}: {message}"),
+            }
         }
         other => other,
     }

@@ -51,8 +51,8 @@ impl Exit {
             Exit::Interrupted => [
                 "interrupted",
                 "Ctrl-C, SIGTERM, the end of the terminal, or `q` in `--live`. What was loaded so far \
-                 is undone; no results are written, but with `--out` a comparison keeps its finished \
-                 runs for `--resume`.",
+                 is undone; no results are written, but with `--out` `compare`, `papers` and `evaluate` \
+                 keep their finished runs for `--resume`.",
             ],
         }
     }

@@ -373,6 +373,11 @@ fn with_boot(
         let (admin, stop) = begin()?;
         return now(&admin, &stop);
     }
+    if Path::new("/etc/openwrt_release").exists() {
+        let message = "OpenWrt has no systemd; expected the control in /etc/config/narrows and \
+                       `/etc/init.d/narrows enable`";
+        return Err(Error::input("--boot", message));
+    }
     let (root, command) = (Path::new("/"), this_command()?);
     // The lock also covers reading and writing the files.
     let begun = if options.dry_run { None } else { Some(begin()?) };
@@ -385,19 +390,19 @@ fn with_boot(
         before.write(root, &command)?;
         return Err(error);
     }
-    reload_systemd()?;
-    print(if after == Boot::default() {
-        "at boot: nothing\n"
-    } else {
-        "at boot: narrows.service\n"
+    let runs = Path::new("/run/systemd/system").exists();
+    if runs {
+        reload_systemd()?;
+    }
+    print(match (after == Boot::default(), runs) {
+        (true, _) => "at boot: nothing\n",
+        (false, true) => "at boot: narrows.service\n",
+        (false, false) => "at boot: narrows.service, by systemd, which does not run here now\n",
     })
 }
 
-/// Reloads systemd's units if systemd runs.
+/// Reloads systemd's units.
 fn reload_systemd() -> Result<(), Error> {
-    if !Path::new("/run/systemd/system").exists() {
-        return Ok(());
-    }
     let status = std::process::Command::new("systemctl").arg("daemon-reload").status();
     match status {
         Ok(status) if status.success() => Ok(()),

@@ -173,9 +173,15 @@ fn exit(result: Result<(), Error>) -> u8 {
 /// A mistake in the command line as one line.
 fn one_line(error: &clap::Error) -> Error {
     if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        let known = Args::command();
-        let names: Vec<&str> = known.get_subcommands().map(clap::Command::get_name).collect();
-        let message = format!("expected {}; `narrows --help` has examples", names.join(", "));
+        // Of the last command that was named.
+        let (mut known, mut command) = (Args::command(), String::from("narrows"));
+        for word in words().iter().skip(1) {
+            let Some(inner) = known.find_subcommand(word).cloned() else { break };
+            (known, command) = (inner, format!("{command} {word}"));
+        }
+        let shown = known.get_subcommands().filter(|one| !one.is_hide_set());
+        let names: Vec<&str> = shown.map(clap::Command::get_name).collect();
+        let message = format!("expected {}; `{command} --help` has examples", names.join(", "));
         return Error::input("command line", message);
     }
     #[cfg(not(feature = "kernel"))]

@@ -45,6 +45,20 @@ impl Made<'_> {
 pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     if args.names.iter().any(|name| name == "list") {
         alone(&args.names)?;
+        let made = [
+            (args.report.is_some(), "--report"),
+            (args.plots.is_some(), "--plots"),
+            (args.docs.is_some(), "--docs"),
+        ];
+        if let Some((_, option)) = made.into_iter().find(|(given, _)| *given) {
+            return Err(Error::input(
+                option,
+                "list makes no tables; expected only --out or --json with it",
+            ));
+        }
+        if let Some(folder) = args.out.as_deref().filter(|folder| !folder.is_dir()) {
+            return Err(Error::input(folder.display(), "expected a folder of results"));
+        }
         let listed = listed(args.out.as_deref());
         return print(&if args.json { json(&listed) } else { list(&listed) });
     }

@@ -24,20 +24,23 @@ impl Progress {
         let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
         let of = Arc::clone(&pace);
         let left = move |_: &ProgressState, to: &mut dyn std::fmt::Write| {
-            let left = locked(&of).left(Instant::now());
-            let said = left.map(|left| format!(", {} left{after}", rough(left)));
             // Writing to a string cannot fail.
-            let _ = to.write_str(&said.unwrap_or_default());
+            let _ = said(&of).map_or(Ok(()), |said| write!(to, "{said}{after}"));
         };
         bar.set_style(style.with_key("left", left));
         bar.enable_steady_tick(Duration::from_millis(500));
         Progress { bar, pace }
     }
 
-    /// One that says nothing.
-    pub fn hidden() -> Progress {
-        let pace = Arc::new(Mutex::new(Pace::new(1, Instant::now())));
+    /// One that says nothing but where it is asked.
+    pub fn hidden(jobs: usize) -> Progress {
+        let pace = Arc::new(Mutex::new(Pace::new(jobs, Instant::now())));
         Progress { bar: ProgressBar::hidden(), pace }
+    }
+
+    /// `, about 4 min left`; none until that can be told.
+    pub fn left(&self) -> Option<String> {
+        said(&self.pace)
     }
 
     /// Says what is run.
@@ -150,6 +153,12 @@ impl Tables {
     fn asked(&self) -> MutexGuard<'_, Asked> {
         self.now.lock().unwrap_or_else(|error| error.into_inner())
     }
+}
+
+/// See [`Progress::left`].
+fn said(pace: &Mutex<Pace>) -> Option<String> {
+    let left = locked(pace).left(Instant::now())?;
+    Some(format!(", {} left", rough(left)))
 }
 
 fn locked(pace: &Mutex<Pace>) -> MutexGuard<'_, Pace> {
@@ -271,7 +280,7 @@ mod tests {
 
     #[test]
     fn runs_that_were_there_are_no_speed() {
-        let progress = Progress::hidden();
+        let progress = Progress::hidden(1);
         progress.begin(of(40.0));
         (0..8).for_each(|_| progress.there(4.0));
         assert_eq!(locked(&progress.pace).left(Instant::now()), None);

@@ -14,7 +14,7 @@ use narrows_lab::tables;
 
 use crate::args::lab::{RunArgs, Series, hosts};
 use crate::error::Error;
-use crate::live::{View, shown};
+use crate::live::{OfRun, shown};
 use crate::pages::written;
 use crate::size::Size;
 use crate::terminal::{Screen, show};
@@ -52,6 +52,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     let app = app.as_ref();
     let mut job = Job { control, seed, series, app, threads, ..Job::new(&scenario, &stop) };
     host.check(&job)?;
+    warn(&scenario);
     if args.dry_run {
         let mut text = describe(&scenario, host, control);
         if host.id() == HostId::SIM {
@@ -68,7 +69,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
         }
         return print(&text);
     }
-    warn(&scenario);
     Size::of([&scenario], &[host], 1, 1).check(args.force)?;
     let setup = Setup::of(&scenario, control.as_slice());
     let results = sha256(&(&setup, under_test, host.id(), seed));
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
         let cc = scenario.test.and_then(|test| scenario.algorithm(test, control));
         let cc = cc.map_or("-".into(), |cc| cc.to_string());
         let title = format!("{} under {cc} on {}, seed {seed}", scenario.name, host.id());
-        let view = View::new(title, &scenario, host.real_time());
+        let view = OfRun::new(title, &scenario, host.real_time());
         shown(&view, &stop, || run_on(host, Job { live: Some(&view), ..job }))?
     } else {
         let bar = progress(host.seconds(&scenario));

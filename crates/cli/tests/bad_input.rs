@@ -629,6 +629,10 @@ fn changes_on_the_command_line_are_reported_by_their_option() {
     // Their files would have the same name.
     let line = sweep("title=a b,a-b");
     assert!(line.starts_with("--sweep: two of its values have the same name of files"), "{line}");
+    // What does not fit is another field; without the sweep nothing is wrong.
+    let line = sweep("links.bottleneck1.delay=5..50 ms:2");
+    let place = "--sweep links.bottleneck1.delay=50 ms: ";
+    assert!(line.starts_with(place) && line.contains("routes.path1.rtt"), "{line}");
     let line = sweep("nonsense=1..5 s:2");
     assert!(line.starts_with("--sweep nonsense=1 s: unknown field `nonsense`"), "{line}");
 }
@@ -722,7 +726,14 @@ fn an_output_folder_that_cannot_be_written_is_reported_before_the_run() {
 #[test]
 fn mistakes_of_the_command_line_are_one_line_too() {
     assert!(refused(&["run"]).starts_with("command line: "));
-    assert!(refused(&[]).starts_with("command line: expected run, compare, "));
+    let found = refused(&[]);
+    assert!(found.starts_with("command line: expected run, compare, "), "{found}");
+    assert!(
+        found.ends_with("`narrows --help` has examples") && !found.contains(" man,"),
+        "{found}"
+    );
+    let found = refused(&["law"]);
+    assert_eq!(found, "command line: expected new, check; `narrows law --help` has examples");
     assert!(refused(&["run", "no\nsuch"]).starts_with("no such: no such file"));
     assert!(refused(&["run", "sbd/nsb-2", "--dry-run", "--json"]).contains("cannot be used"));
     let all = ["compare", "sbd/nsb-2", "--cc", "reno,lia,olia", "--seeds", "100000"];
@@ -1023,4 +1034,18 @@ fn a_trace_says_what_its_columns_are() {
     assert!(warning.contains(expected), "{warning}");
     let right = narrows(&[&args[..], &["--set", "links.lte.format=us"]].concat());
     assert_eq!(String::from_utf8(right.stderr).unwrap(), "");
+
+    // One in kbit/s, taken for Mbit/s.
+    let kilo = format!("lte={}", write("kilo.trace", "0 12000\n1 15000\n"));
+    let of = |format: &str| {
+        let format = format!("links.lte.format={format}");
+        let args = ["run", "phone/wifi-lte", "--trace", &kilo, "--set", &format, "--dry-run"];
+        String::from_utf8(narrows(&args).stderr).unwrap()
+    };
+    let found = of("s Mbit/s");
+    let expected = "kilo.trace carries 13.5 Gbit/s on average over 2 s; is its format another?";
+    assert!(found.contains(expected), "{found}");
+    assert_eq!(of("s kbit/s"), "");
+    let found = of("s Gbit/s");
+    assert!(found.contains("kilo.trace:1: more than 2^26 packets"), "{found}");
 }

@@ -1,4 +1,4 @@
-//! `run --live` on a terminal that `script` of util-linux makes.
+//! `run --live` and `compare --live` on a terminal that `script` of util-linux makes.
 
 #![cfg(feature = "lab")]
 
@@ -115,10 +115,45 @@ fn at_the_end_a_key_shows_the_results() {
 }
 
 #[test]
+fn a_comparison_shows_its_rows_and_ends_with_its_report() {
+    let run = narrows(
+        "compare sbd/sb-2 --cc reno,lia --seeds 4 --set duration='2 s' --set warmup='1 s' --live",
+    );
+    let lines = format!("{run}; code=$?; printf 'then '; stty -g; exit $code");
+    let Some(terminal) = OnTerminal::new(&lines) else { return };
+    let (wrote, code) = terminal.end("then ");
+    let (before, between, after) = settings(&wrote);
+    assert_eq!((before, code), (after, Some(0)), "{wrote:?}");
+    let (view, said) = between.rsplit_once(LEFT).unwrap();
+    assert!(view.contains("seeds 1 to 4") && view.contains("lia"), "{view:?}");
+    assert!(said.contains("4 runs each") && !view.contains("4 runs each"), "{said:?}");
+}
+
+#[test]
+fn ctrl_c_ends_a_comparison_and_keeps_what_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("c");
+    let of =
+        "compare sbd/sb-2 --cc reno --seeds 2000 --set duration='2 s' --set warmup='1 s' --live";
+    let run = narrows(&format!("{of} --out {}", out.display()));
+    let lines = format!("{run}; code=$?; printf 'then '; stty -g; exit $code");
+    let Some(mut terminal) = OnTerminal::new(&lines) else { return };
+    terminal.wait("Mbit/s");
+    terminal.press(b"q");
+    let (wrote, code) = terminal.end("then ");
+    let (before, between, after) = settings(&wrote);
+    assert_eq!((before, code), (after, Some(130)), "{wrote:?}");
+    let (_, said) = between.rsplit_once(LEFT).unwrap();
+    assert!(said.contains("narrows: interrupted") && said.contains("--resume"), "{said:?}");
+}
+
+#[test]
 fn without_a_terminal_it_is_refused_in_a_line() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
-    let output = command.args(["run", "sbd/sb-2", "--live"]).output().unwrap();
-    let line = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert_eq!(line, "narrows: --live: expected a terminal as standard output\n");
+    for args in [&["run", "sbd/sb-2"][..], &["compare", "sbd/sb-2", "--cc", "lia"]] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+        let output = command.args(args).arg("--live").output().unwrap();
+        let line = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(line, "narrows: --live: expected a terminal as standard output\n");
+    }
 }

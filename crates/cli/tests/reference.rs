@@ -152,6 +152,146 @@ fn commands() {
     kept("commands", "Commands", &codes, &text);
 }
 
+/// Files of the mistakes in [`MISTAKES`].
+#[cfg(all(feature = "kernel", feature = "quic"))]
+const FILES: [(&str, &str); 10] = [
+    (
+        "typo.toml",
+        "base = \"sbd/sb-2\"\nname = \"mine\"\ntitle = \"\"\nsource = \"\"\nduraton = \"10 s\"\n",
+    ),
+    ("unit.toml", "base = \"sbd/sb-2\"\n[links.bottleneck1]\nrate = \"20 Mbps\"\n"),
+    ("quote.toml", "name = \"mine\n"),
+    ("order.trace", "12\n7\n"),
+    ("rates.trace", "20.5\n"),
+    ("kilo.trace", "0 12000\n1 15000\n"),
+    ("broken.pcap", "junk\n"),
+    ("delays.csv", "t_s,flow,delay\n0,a,1\n"),
+    ("few.csv", "t_s,flow,rtt_ms\n0,a,1\n"),
+    ("mine.h", "int law;\n"),
+];
+
+/// Command lines with a mistake each, by what they are of.
+#[cfg(all(feature = "kernel", feature = "quic"))]
+const MISTAKES: [(&str, &[&str]); 8] = [
+    (
+        "Command line",
+        &[
+            "fly",
+            "law",
+            "run",
+            "run sbd/sb-2 --sed 3",
+            "run sbd/sb-2 --seed -1",
+            "run sbd/sb-2 --live",
+            "completions fishy",
+        ],
+    ),
+    (
+        "Scenarios and their fields",
+        &[
+            "run sbd/sb-3x",
+            "run typo.toml",
+            "run unit.toml",
+            "run quote.toml",
+            "run sbd/sb-2 --set duration",
+            "run sbd/sb-2 --set duration=10",
+            "run sbd/sb-2 --set links.none.rate='1 Mbit/s'",
+            "run sbd/nsb-2 --set links.bottleneck1.delay='50 ms'",
+            "list fields lunks",
+        ],
+    ),
+    (
+        "Controls, parameters, signals, hosts",
+        &[
+            "run sbd/sb-2 --cc lya",
+            "run sbd/sb-2 --cc lia+xcor",
+            "run sbd/sb-2 --cc bbr+lisa",
+            "run sbd/sb-2 --cc lia+btlbw",
+            "run sbd/sb-2 --set olia.flor=1",
+            "run sbd/sb-2 --cc olia+ssc --signal rrt",
+            "run sbd/sb-2 --on mars",
+        ],
+    ),
+    (
+        "Traces",
+        &[
+            "run sbd/sb-2 --trace bottleneck=order.trace",
+            "run sbd/sb-2 --trace bottleneck1=no.trace",
+            "run sbd/sb-2 --trace bottleneck1=order.trace",
+            "run sbd/sb-2 --trace bottleneck1=rates.trace",
+            "run sbd/sb-2 --trace bottleneck1=kilo.trace --set 'links.bottleneck1.format=s Gbit/s'",
+            "run sbd/sb-2 --set links.bottleneck1.format=us",
+        ],
+    ),
+    (
+        "Comparisons",
+        &[
+            "compare sbd/sb-2 --cc lia,lia",
+            "compare sbd/sb-2 sbd/sb-2 --cc lia",
+            "compare sbd/sb-2 --cc lia --seeds 9..3",
+            "compare sbd/sb-2 --cc reno,lia,olia --seeds 100000",
+            "compare sbd/sb-2 --cc lia --sweep duration='1 s'",
+            "compare sbd/nsb-2 --cc lia --sweep links.bottleneck1.delay='5..50 ms:2'",
+            "compare sbd/sb-2 --cc lia --resume",
+            "run sbd/sb-2 --report page.pdf",
+            "merge one two --out all",
+        ],
+    ),
+    (
+        "Papers and criteria",
+        &[
+            "papers lissa",
+            "papers laws/figure",
+            "papers laws --docs nowhere",
+            "papers list --out nowhere",
+            "evaluate lya",
+            "evaluate lia --only 9.9",
+        ],
+    ),
+    ("Captures", &["detect no.pcap", "detect broken.pcap", "detect delays.csv", "detect few.csv"]),
+    (
+        "Laws of one's own",
+        &["law new mine.txt", "law check mine.h", "run sbd/sb-2 --cc mine --law mine.h"],
+    ),
+];
+
+/// What common mistakes are answered with.
+#[cfg(all(feature = "kernel", feature = "quic"))]
+#[test]
+fn errors() {
+    let home = tempfile::tempdir().unwrap();
+    for (name, text) in FILES {
+        std::fs::write(home.path().join(name), text).unwrap();
+    }
+    let mut text = String::new();
+    for (of, lines) in MISTAKES {
+        write!(text, "\n## {of}\n\n| message | of `narrows ..` | exit code |\n|---|---|---|\n")
+            .unwrap();
+        for line in lines {
+            // As a shell has them, with single quotes alone.
+            let mut quoted = false;
+            let words = line.split(|c| {
+                quoted ^= c == '\'';
+                c == ' ' && !quoted
+            });
+            let words = words.map(|word| word.replace('\'', ""));
+            let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+            let output = command.args(words).current_dir(home.path()).output().unwrap();
+            let said = String::from_utf8(output.stderr).unwrap();
+            let said = said.strip_prefix("narrows: ").unwrap_or_else(|| panic!("{line}: {said:?}"));
+            assert_eq!(said.lines().count(), 1, "{line}: {said}");
+            let plain = |text: &str| {
+                text.trim_end().replace('|', "\\|").replace('<', "&lt;").replace('`', "'")
+            };
+            let code = output.status.code().unwrap();
+            writeln!(text, "| {} | `{}` | {code} |", plain(said), line.replace('|', "\\|"))
+                .unwrap();
+        }
+    }
+    let about = "Each error is one line on standard error that names the place (a file with its line, a field, an option) and what was \
+                 expected. These are what common mistakes are answered with; [exit codes](commands.md), [more trouble](../guide/trouble.md).";
+    kept("errors", "Errors", about, &text);
+}
+
 #[cfg(feature = "kernel")]
 #[test]
 fn commands_of_builds_with_the_kernel() {

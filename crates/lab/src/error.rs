@@ -64,6 +64,12 @@ pub enum Error {
         /// The file they are kept in.
         file: String,
     },
+    /// The user interrupted the runs of tables; finished ones are kept.
+    #[error("interrupted; finished runs are saved in {folder}, --resume goes on with them")]
+    KeptIn {
+        /// The folder they are kept in.
+        folder: String,
+    },
 }
 
 impl Error {
@@ -83,7 +89,7 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             // 128 + SIGINT, as a shell shows a command that was killed by Ctrl-C.
-            Error::Interrupted => 130,
+            Error::Interrupted | Error::KeptIn { .. } => 130,
             Error::Input { .. } | Error::Io { .. } => 2,
             Error::Fault { .. } | Error::Law { .. } => 1,
             Error::Kept { error, .. } => error.exit_code(),

@@ -58,6 +58,7 @@ pub use metrics::{
 };
 pub use narrows_laws::{Control, catalogue};
 pub use narrows_sim::PassiveDetector;
+pub use narrows_stats::Spread;
 pub use narrows_traffic::Signal;
 pub use output::{Output, json};
 pub use plan::{Case, Finished, Plan, Point, Seeds, SeriesOf, Shard, Task};

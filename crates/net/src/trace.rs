@@ -77,13 +77,14 @@ impl Trace {
             let (mut now, rate) = (end, u128::from(rate));
             end += u128::from(time);
             ms(end).ok_or_else(|| error(line, TraceFault::TooLarge))?;
+            // Before they fill the memory.
+            if times.len() as u128 + (has + rate * (end - now)) / NEED > Self::MOST as u128 {
+                return Err(error(line, TraceFault::TooMany));
+            }
             while has + rate * (end - now) >= NEED {
                 let wait = (NEED - has).div_ceil(rate);
                 now += wait;
                 has = has + rate * wait - NEED;
-                if times.len() == Self::MOST {
-                    return Err(error(line, TraceFault::TooMany));
-                }
                 times.extend(ms(now));
             }
             has += rate * (end - now);

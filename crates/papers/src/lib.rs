@@ -141,7 +141,12 @@ pub fn select(names: &[String]) -> Result<Vec<(&'static Paper, &'static Table)>,
         let found: Vec<_> = all()
             .filter(|(of, one)| (paper == "all" || of.name == paper) && one.name.starts_with(table))
             .collect();
-        if found.is_empty() {
+        let numbered = |one: &Table| numbers(one.about).any(|number| number == table);
+        let found = match &found[..] {
+            [] => all().filter(|(of, one)| of.name == paper && numbered(one)).collect(),
+            _ => found,
+        };
+        if found.is_empty() || name.ends_with('/') {
             let known = || all().filter(|(of, _)| paper == "all" || of.name == paper);
             let known: Vec<_> = known().map(|(_, one)| one.name).collect();
             let hint = hint(table, &known);
@@ -164,6 +169,15 @@ pub fn select(names: &[String]) -> Result<Vec<(&'static Paper, &'static Table)>,
     Ok(all().filter(|one| named.iter().any(|other| same(one, other))).collect())
 }
 
+/// The numbers in its paper of what a table is about: 8 and 11 of `Figures 8 and 11: how long ..`, II of `Table II: ..`.
+fn numbers(about: &str) -> impl Iterator<Item = &str> {
+    let head = about.split(':').next().unwrap_or_default();
+    let stands = ["Figure", "Table", "Section"].iter().any(|word| head.starts_with(word));
+    let words = head.split(|one: char| !one.is_alphanumeric());
+    let of = |word: &&str| word.bytes().all(|one| one.is_ascii_digit() || b"IVX".contains(&one));
+    words.filter(move |word| stands && !word.is_empty() && of(word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +198,14 @@ mod tests {
         assert_eq!(named(&["sbd/table-2"]).unwrap(), ["sbd/table-2"]);
         assert_eq!(named(&["sbd/table-2-"]).unwrap(), ["sbd/table-2-groups"]);
         assert!(named(&["all"]).unwrap().contains(&"laws/ratios".into()));
+        // By the number in the paper.
+        assert_eq!(named(&["sbd/II"]).unwrap(), ["sbd/table-2", "sbd/table-2-groups"]);
+        assert_eq!(named(&["sbd/11"]).unwrap(), ["sbd/shifting"]);
+        let of_6 = named(&["lisa/6"]).unwrap();
+        assert!(of_6.len() > 3 && of_6.iter().all(|name| name.starts_with("lisa/figure-6-")));
+        for none in ["sbd/", "sbd/XI", "all/2", "laws/1"] {
+            assert!(named(&[none]).is_err(), "{none}");
+        }
         let error = named(&["lars"]).unwrap_err().to_string();
         assert!(
             error.starts_with("lars: no such paper (did you mean 'laws'?); expected list, all"),

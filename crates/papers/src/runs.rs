@@ -222,6 +222,8 @@ pub struct Store {
     folder: PathBuf,
     /// Lines of one file are written one at a time.
     writing: Mutex<()>,
+    /// Were runs kept, now or before?
+    has: AtomicBool,
     _lock: Lock,
 }
 
@@ -257,7 +259,16 @@ impl Store {
                 output.commit()?;
             }
         }
-        Ok(Store { folder: folder.to_owned(), writing: Mutex::new(()), _lock: lock })
+        let has = AtomicBool::new(false);
+        Ok(Store { folder: folder.to_owned(), writing: Mutex::new(()), has, _lock: lock })
+    }
+
+    /// Of runs that the user interrupted: that finished ones are kept, if any are.
+    fn interrupted(&self) -> Error {
+        match self.has.load(Ordering::Relaxed) {
+            true => Error::KeptIn { folder: self.folder.display().to_string() },
+            false => Error::Interrupted,
+        }
     }
 
     /// The folder.
@@ -278,7 +289,9 @@ impl Store {
         };
         let lines = bytes.split(|byte| *byte == b'\n');
         let runs = lines.filter_map(|line| serde_json::from_slice::<Kept>(line).ok());
-        Ok(runs.map(|kept| (kept.summary.seed, kept)).collect())
+        let runs: HashMap<u64, Kept> = runs.map(|kept| (kept.summary.seed, kept)).collect();
+        self.has.fetch_or(!runs.is_empty(), Ordering::Relaxed);
+        Ok(runs)
     }
 
     fn keep(&self, key: &str, kept: &Kept) -> Result<(), Error> {
@@ -288,7 +301,9 @@ impl Store {
             format!("\n{}", serde_json::to_string(kept).map_err(|error| Error::input(key, error))?);
         let _one = self.writing.lock().unwrap_or_else(|error| error.into_inner());
         let open = fs::OpenOptions::new().create(true).append(true).open(&file);
-        open.and_then(|mut to| to.write_all(text.as_bytes())).map_err(Error::io(&file, "write"))
+        open.and_then(|mut to| to.write_all(text.as_bytes())).map_err(Error::io(&file, "write"))?;
+        self.has.store(true, Ordering::Relaxed);
+        Ok(())
     }
 }
 
@@ -547,6 +562,10 @@ impl<'a> Runs<'a> {
         // One at a time: they are long, and all threads should end together.
         let run: Result<Vec<_>, Error> =
             self.pool.install(|| missing.par_iter().with_max_len(1).map(one).collect());
+        let run = run.map_err(|error| match (store, error) {
+            (Some(store), Error::Interrupted) => store.interrupted(),
+            (_, error) => error,
+        });
         for ((at, seed), kept) in run? {
             rows[at].kept.insert(seed, kept);
         }
@@ -710,6 +729,24 @@ mod tests {
         let stop = AtomicBool::new(true);
         let runs = Runs::new(Form::Least, None, None, 0, &stop, &|_| ()).unwrap();
         assert!(matches!(runs.get(&ask()), Err(Error::Interrupted)));
+        // With a folder it says whether finished runs are there.
+        let home = tempfile::tempdir().unwrap();
+        let store = Store::open(&home.path().join("out"), false).unwrap();
+        let stopped = AtomicBool::new(true);
+        let of = |seeds, stop, told| {
+            let runs = Runs::new(Form::Least, None, Some(&store), 1, stop, told).unwrap();
+            runs.get(&ask().seeds(seeds)).map(drop)
+        };
+        assert!(matches!(of(1, &stopped, &|_| ()), Err(Error::Interrupted)));
+        let stop_now = AtomicBool::new(false);
+        let first = |told| stop_now.store(matches!(told, Told::Ran { .. }), Ordering::Relaxed);
+        let error = of(2, &stop_now, &first).unwrap_err();
+        assert_eq!(error.exit_code(), 130);
+        let line = error.to_string();
+        assert!(
+            line.contains("finished runs are saved in")
+                && line.ends_with("--resume goes on with them")
+        );
         let wrong = Ask::of("sbd/sb-2", ["lia"]).set(["links.none.rate=1 Mbit/s"]);
         assert!(matches!(runs.get(&wrong), Err(Error::Input { .. })));
         assert!(matches!(runs.get(&Ask::of("sbd/sb-2", ["lya"])), Err(Error::Input { .. })));

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use narrows_cli::compare::{Asked, Choice, Compared, Inputs, Results, Wanted, make, twice};
+use narrows_cli::compare::{Asked, Choice, Compared, Inputs, Results, Shown, Wanted, make, twice};
 use narrows_lab::tables::{self, RunOf};
 use narrows_lab::{
     Case, Edits, Finished, Made, Plan, Provenance, Row, Seeds, SeriesOf, Sweep, page, report,
@@ -378,6 +378,7 @@ pub fn compare(
         let plan = inputs.plan(named.seeds, jobs, series);
         all.store(plan.tasks().len() as u64, Ordering::Relaxed);
         let provenance = inputs.provenance(&plan, &named.words(&plan))?;
+        let shown = if shown { Shown::Progress } else { Shown::Nothing };
         let wanted =
             Wanted { out: out.as_deref(), resume, report: None, plots: None, force, shown };
         let stop = || Ok(Arc::clone(stop));

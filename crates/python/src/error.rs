@@ -47,10 +47,7 @@ impl Failure {
 impl From<narrows_lab::Error> for Failure {
     fn from(error: narrows_lab::Error) -> Failure {
         match error {
-            narrows_lab::Error::Interrupted => Failure::Interrupted,
-            narrows_lab::Error::Kept { error, .. } if error.exit_code() == 130 => {
-                Failure::Interrupted
-            }
+            error if error.exit_code() == 130 => Failure::Interrupted,
             narrows_lab::Error::Io { path, action, source } => {
                 Failure::File(path, format!("cannot {action}: {source}"))
             }

@@ -185,6 +185,9 @@ pub struct CompareArgs {
     /// Run even if the estimate exceeds the available memory or two days
     #[arg(long)]
     pub force: bool,
+    /// Show the runs of each row, its goodput, ratio and accuracy so far and the time that is left on the terminal; q or Ctrl-C interrupts it
+    #[arg(long, conflicts_with = "law")]
+    pub live: bool,
     /// Write the report, the rows and every run's summary into this folder
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,

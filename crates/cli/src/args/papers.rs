@@ -18,7 +18,8 @@ Examples:
   narrows papers all --out out/papers --resume     goes on where it was interrupted
   narrows papers laws --out out/laws --docs docs   rewrites the table in docs/results/laws.md")]
 pub struct PapersArgs {
-    /// Papers (lisa), tables of them by the beginning of their names (lisa/figure-6), all, or list
+    /// Papers (lisa), tables of them by the beginning of their names (lisa/figure-6) or the number in the paper (lisa/6,
+    /// sbd/II), all, or list
     #[arg(required = true, value_name = "PAPER[/TABLE]")]
     pub names: Vec<String>,
     /// Few seeds and a part of the networks

@@ -310,7 +310,7 @@ pub fn is_absurd_delay(delays: &Delays) -> bool {
 
 /// A mean rate that is more likely a mistake in the format than a network, bit/s: too low or too high.
 pub fn is_absurd(mean: u64) -> bool {
-    !(100_000..=100_000_000_000).contains(&mean)
+    !(100_000..=10_000_000_000).contains(&mean)
 }
 
 /// Largest trace, unpacked: hours of a gigabit link. What is beyond would fill the memory.

@@ -39,7 +39,9 @@ fn built() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("capi");
-        make(&["all", &format!("{}/example", folder.display())], &[into(&folder)]);
+        // Flags of distributions.
+        let flags = "CFLAGS=-O2 -g -flto=auto -ffat-lto-objects".to_owned();
+        make(&["all", &format!("{}/example", folder.display())], &[into(&folder), flags]);
         folder
     })
 }
@@ -302,11 +304,22 @@ fn names_and_settings_that_are_wrong_are_refused_in_one_line() {
     ] {
         assert_eq!(refused("lia+ssc", settings), reason);
     }
-    // And every control that Rust knows is one.
-    for control in catalogue::all() {
+    let taken = |control: &str, settings: &str| {
         let mut command = Command::new(&replay);
-        succeeded(command.args([&control.to_string(), ""]).stdin(std::process::Stdio::null()));
+        succeeded(command.args([control, settings]).stdin(std::process::Stdio::null()));
+    };
+    // And every control that Rust knows is one, as are the header's examples.
+    for control in catalogue::all() {
+        taken(&control.to_string(), "");
     }
+    let header = std::fs::read_to_string(format!("{CAPI}/narrows_cc.h")).unwrap();
+    let (_, text) = header.split_once("`control` is").unwrap();
+    let quoted: Vec<&str> =
+        text.split("NULL").next().unwrap().split('"').skip(1).step_by(2).collect();
+    let (settings, controls) = quoted.split_last().unwrap();
+    assert!(controls.len() > 2 && settings.contains('='), "{quoted:?}");
+    controls.iter().for_each(|control| taken(control, ""));
+    taken("gcubic+xcorr", settings);
 }
 
 #[test]
