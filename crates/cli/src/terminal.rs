@@ -9,7 +9,9 @@ use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, ErrorKind, Write};
 #[cfg(feature = "lab")]
 use std::{
+    fs::File,
     io::IsTerminal,
+    os::fd::{AsFd, OwnedFd},
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -17,6 +19,11 @@ use std::{
 #[cfg(feature = "lab")]
 use indicatif::ProgressBar;
 pub use narrows_foreign::harmless;
+#[cfg(feature = "lab")]
+use nix::{
+    errno::Errno,
+    poll::{PollFd, PollFlags, PollTimeout, poll},
+};
 #[cfg(feature = "lab")]
 use ratatui::{
     Frame, Terminal,
@@ -66,7 +73,11 @@ pub fn show(bar: &ProgressBar, text: &str) {
 /// The whole terminal, for a view of what goes on. What was there before comes back when this is dropped, and
 /// before a panic speaks.
 #[cfg(feature = "lab")]
-pub struct Screen(Terminal<CrosstermBackend<io::Stdout>>);
+pub struct Screen {
+    terminal: Terminal<CrosstermBackend<io::Stdout>>,
+    /// Where keys come from.
+    keys: OwnedFd,
+}
 
 /// Is there a [`Screen`]?
 #[cfg(feature = "lab")]
@@ -104,9 +115,10 @@ impl Screen {
         let opened = enable_raw_mode().and_then(|()| {
             SCREEN.store(true, Ordering::Relaxed);
             execute!(io::stdout(), EnterAlternateScreen, Hide)?;
-            Terminal::new(CrosstermBackend::new(io::stdout()))
+            let terminal = Terminal::new(CrosstermBackend::new(io::stdout()))?;
+            Ok(Screen { terminal, keys: keys()? })
         });
-        opened.map(Screen).map_err(refused).inspect_err(|_| leave())
+        opened.map_err(refused).inspect_err(|_| leave())
     }
 
     /// Draws all of it. Names of others must be [`Foreign`](narrows_foreign::Foreign) in it.
@@ -117,28 +129,60 @@ impl Screen {
         if !SCREEN.load(Ordering::Relaxed) {
             return Err(Error::input("standard output", "no longer for a view"));
         }
-        self.0.draw(view).map(drop).map_err(refused)
+        self.terminal.draw(view).map(drop).map_err(refused)
     }
 
-    /// The next key, if one comes within `wait`.
+    /// The key that came within `wait`, if one did; [`Key::Interrupt`] if it is among several.
     ///
     /// # Errors
     /// The terminal has gone away.
     pub fn key(&mut self, wait: Duration) -> Result<Option<Key>, Error> {
-        if !event::poll(wait).map_err(refused)? {
+        if !self.has_keys(wait).map_err(refused)? {
             return Ok(None);
         }
-        let Event::Key(KeyEvent { code, modifiers, kind: KeyEventKind::Press, .. }) =
-            event::read().map_err(refused)?
-        else {
-            return Ok(None);
+        let mut key = None;
+        while event::poll(Duration::ZERO).map_err(refused)? {
+            let Event::Key(KeyEvent { code, modifiers, kind: KeyEventKind::Press, .. }) =
+                event::read().map_err(refused)?
+            else {
+                continue;
+            };
+            let interrupt = match code {
+                KeyCode::Char('c') => modifiers.contains(KeyModifiers::CONTROL),
+                KeyCode::Char('q') => true,
+                _ => false,
+            };
+            if interrupt {
+                return Ok(Some(Key::Interrupt));
+            }
+            key = Some(Key::Other);
+        }
+        Ok(key)
+    }
+
+    /// Do keys come within `wait`? Crossterm would wait for them for ever at a terminal that has hung up.
+    fn has_keys(&self, wait: Duration) -> io::Result<bool> {
+        let mut keys = [PollFd::new(self.keys.as_fd(), PollFlags::POLLIN)];
+        let wait = PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX);
+        match poll(&mut keys, wait) {
+            // A signal ends waiting.
+            Ok(0) | Err(Errno::EINTR) => return Ok(false),
+            polled => polled?,
         };
-        let interrupt = match code {
-            KeyCode::Char('c') => modifiers.contains(KeyModifiers::CONTROL),
-            KeyCode::Char('q') => true,
-            _ => false,
-        };
-        Ok(Some(if interrupt { Key::Interrupt } else { Key::Other }))
+        match keys[0].revents() {
+            Some(PollFlags::POLLIN) => Ok(true),
+            _ => Err(io::Error::other("it has hung up")),
+        }
+    }
+}
+
+/// Where crossterm reads keys.
+#[cfg(feature = "lab")]
+fn keys() -> io::Result<OwnedFd> {
+    let stdin = io::stdin();
+    match stdin.is_terminal() {
+        true => stdin.as_fd().try_clone_to_owned(),
+        false => File::open("/dev/tty").map(OwnedFd::from),
     }
 }
 

@@ -3,6 +3,7 @@
 #![cfg(feature = "lab")]
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -96,6 +97,27 @@ fn ctrl_c_ends_the_run_and_gives_the_terminal_back() {
         let (_, said) = between.rsplit_once(LEFT).unwrap();
         assert!(said.contains("narrows: interrupted"), "{said:?}");
         assert!(said.contains("\u{1b}[?25h"), "the cursor is back: {said:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_goes_away_ends_the_command() {
+    for run in ["run sbd/sb-2 --cc lia", "compare sbd/sb-2 --cc lia --seeds 1"] {
+        let run = narrows(&format!("{run} --set duration='100 min' --live"));
+        let run = run.replacen("stty -g; ", "echo process $$; exec ", 1);
+        let Some(mut terminal) = OnTerminal::new(&run) else { return };
+        terminal.wait("\u{1b}[?1049h");
+        let wrote = terminal.wrote();
+        let process = wrote.split_once("process ").unwrap().1.split_whitespace().next().unwrap();
+        let process = Path::new("/proc").join(process);
+        assert!(process.exists());
+        terminal.child.kill().unwrap();
+        terminal.child.wait().unwrap();
+        let patience = Instant::now() + Duration::from_secs(30);
+        while process.exists() {
+            assert!(Instant::now() < patience, "{run} goes on");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 }
 
