@@ -179,7 +179,7 @@ bench-instructions: setup ## what the simulator executes, counted by valgrind: f
 	@scripts/setup valgrind
 	scripts/instructions
 
-site: setup ## the pages as a site, searched and read offline: target/site/index.html; with clang and rustup's wasm32-unknown-unknown the simulator in a page
+site: setup ## the pages as a site, searched and read offline: target/site/index.html, with the simulator in a page (rustup, clang)
 	@scripts/setup site
 	scripts/site
 

@@ -486,7 +486,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "receivers",
         Should,
         [
-            "the law's receiver acknowledges what was lost (two paths against two such flows of half the buffer), hides marks, or acknowledges each packet; one path and two",
+            "the law's receiver acknowledges lost data (two paths against two such flows of half the buffer), hides marks, or acknowledges each packet; one path and two",
             "goodput that a rival loses more than where a standard's receiver does so",
         ],
         HARM,

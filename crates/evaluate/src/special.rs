@@ -114,7 +114,7 @@ pub fn l4s(law: &str, form: Form) -> Vec<Cell> {
     cells
 }
 
-/// 7.6: a receiver acknowledges what was lost, hides marks, or acknowledges each packet: what a rival loses more than where a
+/// 7.6: a receiver acknowledges lost data, hides marks, or acknowledges each packet: what a rival loses more than where a
 /// standard's receiver does so. Windows are bounded by the receivers' buffers, of two pipes with full queues. No law sees a loss that
 /// is hidden: there two paths are judged against two flows that have as much between them.
 pub fn receivers(law: &str, form: Form) -> Vec<Cell> {
