@@ -52,7 +52,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
     let app = app.as_ref();
     let mut job = Job { control, seed, series, app, threads, ..Job::new(&scenario, &stop) };
     host.check(&job)?;
-    warn(&scenario);
     if args.dry_run {
         let mut text = describe(&scenario, host, control);
         if host.id() == HostId::SIM {
@@ -69,6 +68,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Error> {
         }
         return print(&text);
     }
+    warn(&scenario);
     Size::of([&scenario], &[host], 1, 1).check(args.force)?;
     let setup = Setup::of(&scenario, control.as_slice());
     let results = sha256(&(&setup, under_test, host.id(), seed));

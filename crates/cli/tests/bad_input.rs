@@ -1040,12 +1040,15 @@ fn a_trace_says_what_its_columns_are() {
     let of = |format: &str| {
         let format = format!("links.lte.format={format}");
         let args = ["run", "phone/wifi-lte", "--trace", &kilo, "--set", &format, "--dry-run"];
-        String::from_utf8(narrows(&args).stderr).unwrap()
+        let done = narrows(&args);
+        let said = String::from_utf8([done.stdout, done.stderr].concat()).unwrap();
+        // Without the folds.
+        said.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let found = of("s Mbit/s");
     let expected = "kilo.trace carries 13.5 Gbit/s on average over 2 s; is its format another?";
     assert!(found.contains(expected), "{found}");
-    assert_eq!(of("s kbit/s"), "");
+    assert!(!of("s kbit/s").contains("is its format another?"));
     let found = of("s Gbit/s");
-    assert!(found.contains("kilo.trace:1: more than 2^26 packets"), "{found}");
+    assert!(found.contains("kilo.trace:1: the trace carries more than 2^26 packets"), "{found}");
 }

@@ -159,7 +159,10 @@ const FILES: [(&str, &str); 10] = [
         "typo.toml",
         "base = \"sbd/sb-2\"\nname = \"mine\"\ntitle = \"\"\nsource = \"\"\nduraton = \"10 s\"\n",
     ),
-    ("unit.toml", "base = \"sbd/sb-2\"\n[links.bottleneck1]\nrate = \"20 Mbps\"\n"),
+    (
+        "unit.toml",
+        "base = \"sbd/sb-2\"\nname = \"mine\"\ntitle = \"\"\nsource = \"\"\n[links.bottleneck1]\nrate = \"20 Mbps\"\n",
+    ),
     ("quote.toml", "name = \"mine\n"),
     ("order.trace", "12\n7\n"),
     ("rates.trace", "20.5\n"),
