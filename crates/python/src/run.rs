@@ -83,7 +83,7 @@ impl Run {
         })
     }
 
-    /// The connections and flows, a row each, with their paths as a list of structs.
+    /// The connections and flows, a row each, with their paths as a list of structs; names are categories.
     #[getter]
     fn connections(&self, py: Python<'_>) -> PyResult<Table> {
         at_once(py, || Ok(Table::new(tables::connections(&self.run.summary.connections)?)))

@@ -59,6 +59,22 @@ def test_results_are_tables_of_every_library(scenario: narrows.Scenario) -> None
     assert "goodput" in run.report() or "Mbit/s" in run.report()
 
 
+def test_the_tables_of_a_run_are_joined_by_its_names(scenario: narrows.Scenario) -> None:
+    run = narrows.run(scenario, cc="lia", series=True)
+    compared = narrows.compare(scenario, "lia", 2, progress=False)
+    series, connections, paths = [polars.DataFrame(table) for table in (run.series, run.connections, compared.paths)]
+    assert series.join(connections, left_on="connection", right_on="name").height == series.height
+    each = connections.select(connection="name", path="paths").explode("path").drop_nulls().unnest("path")
+    joined = series.join(each, left_on=["connection", "path"], right_on=["connection", "name"])
+    assert joined.height == series.height
+    assert series.join(paths, on="path").height == series.height
+    of = getattr(pandas.DataFrame, "from_arrow", lambda table: pyarrow.table(table).to_pandas())
+    merged = of(run.series).merge(of(run.connections), left_on="connection", right_on="name")
+    assert len(merged) == series.height
+    names = pyarrow.table(run.connections).select(["name", "goodput_mbps"])
+    assert pyarrow.table(run.series).join(names, keys="connection", right_keys="name").num_rows == series.height
+
+
 def test_connections_are_of_quic_where_it_is_built_in(scenario: narrows.Scenario) -> None:
     try:
         run = narrows.run(scenario, cc="gcubic+xcorr", on="quic")
