@@ -236,10 +236,13 @@ def test_the_kernel_is_not_in_the_wheel_or_needs_root() -> None:
     output = subprocess.run([sys.executable, "-c", KERNEL], capture_output=True, text=True, check=False)
     assert output.returncode == 0, output.stderr
     lines = output.stdout.splitlines()
-    missing = "on: on: built without kernel support; `make install` includes it"
+    missing = "on: on: built without kernel support; `scripts/python wheel kernel` in a checkout includes it"
     # Tests of all crates together build the library with it.
     if missing in lines:
         assert lines == [missing] * 3
+        command = [sys.executable, "-m", "narrows", "kernel", "load", "olia"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+        assert said == f"narrows: {missing.replace('on: on:', 'kernel:')}\n"
     else:
         run, compare, sweep = lines
         assert run == compare == "kernel: kernel: emulation needs root, to create network namespaces"
