@@ -138,6 +138,43 @@ def test_a_folder_of_results_is_the_commands(tmp_path: Path) -> None:
     assert ours == theirs and len(ours) > 5
 
 
+def test_where_results_cannot_go_is_said_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(tmp_path)
+    for out in ("s3://bucket/x", Path("s3://bucket/x"), "file:///tmp/x"):
+        with pytest.raises(narrows.Error, match="no URL") as error:
+            narrows.sweep(plan(), Counting(), out=out)
+        assert error.value.field == "out"
+    with pytest.raises(narrows.Error, match="expected out, too") as error:
+        narrows.sweep(plan(), Counting(), resume=True)
+    assert error.value.field == "resume"
+    assert [file.name for file in tmp_path.iterdir()] == ["gone"]
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(narrows.Error, match="cannot find the current folder") as error:
+        narrows.sweep(plan(), Counting(), out="set")
+    assert error.value.file == "set"
+
+
+def test_a_trace_is_the_same_on_all_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    for folder, step in (here, 2), (there, 3):
+        (folder / "trace").write_text("".join(f"{ms}\n" for ms in range(1, 1000, step)))
+    monkeypatch.chdir(here)
+    traced = narrows.Plan(brief().replay("bottleneck1", "trace"), "lia", 2)
+    monkeypatch.chdir(there)
+    compared = narrows.compare(traced.scenarios, "lia", 2, progress=False)
+    same(narrows.sweep(traced), compared)
+    # Of another one a worker's results are refused.
+    shutil.copy(there / "trace", here / "trace")
+    with pytest.raises(narrows.Error, match="other runs"):
+        narrows.sweep(traced)
+    same(narrows.compare(traced.scenarios, "lia", 2, progress=False), compared)
+
+
 def test_threads_of_this_process(whole: narrows.Comparison) -> None:
     same(narrows.sweep(plan()), whole)
 

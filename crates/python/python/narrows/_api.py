@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
@@ -120,7 +121,7 @@ def compare(
     out : str or path, optional
         A folder for all results, as of ``narrows compare --out``; after Ctrl-C it has each run that had finished.
     resume : bool
-        Go on with what is in `out`.
+        Go on with what is in `out`, which it needs.
     force : bool
         Run even if it may take more memory than there is, or two days.
     progress : bool or callable
@@ -149,7 +150,7 @@ def compare(
         scenarios,
         cc,
         seeds,
-        None if sweep is None else dict(sweep),
+        table(sweep, "sweep", "a dict of fields and their values"),
         signal,
         on,
         law,
@@ -200,25 +201,59 @@ def detect(
     ----------
     `detectors()` has the source of each; ``ssc`` is RFC 8382.
     """
-    chosen = dict(settings or {})
+    chosen = table(settings, "settings", "a dict of parameters and their values") or {}
     if isinstance(data, (str, os.PathLike)):
         return _narrows.detect(data, None, detector, chosen, flows, min_packets)
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["flow", "t_s", "owd_ms"])
     writer.writerows(_turned(data))
-    return _narrows.detect("data", table.getvalue().encode(), detector, chosen, flows, min_packets)
+    # What is no Unicode is refused with its row.
+    rows = text.getvalue().encode("utf-8", "surrogatepass")
+    return _narrows.detect("data", rows, detector, chosen, flows, min_packets)
 
 
 def _turned(data: Iterable[tuple[float, str, float]]) -> Iterator[tuple[str, float, float]]:
     """The rows as the table has them."""
-    for row in data:
-        fields: tuple[Any, ...] = tuple(row) if isinstance(row, Iterable) else ()
-        if len(fields) != 3:
-            expected = "(time in s, flow, delay in ms)"
-            raise Error(f"data: found {row!r}; expected {expected}", field="data", expected=expected)
-        time, flow, delay = fields
-        yield flow, time, delay
+    expected = "(time in s, flow, delay in ms)"
+    columns = getattr(data, "columns", getattr(data, "column_names", None))
+    # Of a data frame the items are columns, or their names.
+    if isinstance(data, Mapping) or (columns is not None and not callable(columns)):
+        expected = f"rows {expected}, as of Polars' iter_rows() or pandas' itertuples(index=False)"
+        found = f"a {type(data).__name__}"
+    elif isinstance(data, Iterable):
+        for row in data:
+            fields: tuple[Any, ...] = tuple(row) if isinstance(row, Iterable) and not isinstance(row, str) else ()
+            if len(fields) != 3:
+                raise wrong("data", shown(row), expected)
+            time_s, flow, delay = fields
+            # It would end the line.
+            if isinstance(flow, str) and not {"\n", "\r"}.isdisjoint(flow):
+                raise wrong("data", shown(row), f"{expected}, the flow a name without control characters")
+            yield flow, time_s, delay
+        return
+    else:
+        expected, found = f"a path, or rows {expected}", shown(data)
+    raise wrong("data", found, expected)
+
+
+def shown(value: object) -> str:
+    """The beginning of a value, in one line."""
+    return " ".join(reprlib.repr(value).split())
+
+
+def wrong(field: str, found: str, expected: str) -> Error:
+    """What is said of an argument."""
+    return Error(f"{field}: found {found}; expected {expected}", field=field, expected=expected)
+
+
+def table(value: Mapping[str, Any] | None, field: str, expected: str) -> dict[str, Any] | None:
+    """A dict of what is one, or nothing."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise wrong(field, shown(value), expected)
+    return dict(value)
 
 
 def papers(
@@ -245,7 +280,7 @@ def papers(
     out : str or path, optional
         A folder that keeps each run.
     resume : bool
-        Go on with what is in `out`.
+        Go on with what is in `out`, which it needs.
 
     Returns
     -------
@@ -261,8 +296,7 @@ def papers(
     ----------
     `PaperTable.about` has a table's place in its paper, ``narrows papers list`` the papers.
     """
-    chosen = [names] if isinstance(names, str) else list(names)
-    return _narrows.papers(chosen, quick, seeds, jobs or 0, out, resume)
+    return _narrows.papers(names, quick, seeds, jobs or 0, out, resume)
 
 
 def laws() -> Table:

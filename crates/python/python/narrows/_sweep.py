@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from narrows import _narrows
-from narrows._api import Path, ScenarioLike, Seeds
+from narrows._api import Path, ScenarioLike, Seeds, shown, table, wrong
 from narrows._error import Error
 from narrows._narrows import Comparison
 
@@ -85,7 +85,7 @@ def sweep(
     out : str or path, optional
         A folder that all workers reach, for one Parquet data set with a row for each run; written as tasks end.
     resume : bool
-        Go on with what is in `out`.
+        Go on with what is in `out`, which it needs.
     progress : callable, optional
         Called with the tasks that are done and all.
 
@@ -106,15 +106,19 @@ def sweep(
     ----------
     `laws()` and `detectors()` have the source of each, `metrics()` says what the columns are.
     """
+    if not isinstance(plan, Plan):
+        raise wrong("plan", shown(plan), "a narrows.Plan")
+    if not _takes_tasks(client):
+        raise wrong("client", shown(client), "a client of Dask, Client(address), or an Executor")
     tasks = _narrows.Sweep(
         plan.scenarios,
         plan.cc,
         plan.seeds,
-        None if plan.sweep is None else dict(plan.sweep),
+        table(plan.sweep, "sweep", "a dict of fields and their values"),
         plan.signal,
         plan.on,
         plan.law,
-        None if out is None else os.path.abspath(os.fspath(out)),
+        out,
         resume,
     )
     own = client is None
@@ -146,6 +150,11 @@ def sweep(
         if executor is not client:
             executor.shutdown(wait=own and ended)
     return tasks.comparison()
+
+
+def _takes_tasks(client: Any) -> bool:
+    """Is it a client, or nobody, rather than an address or a class?"""
+    return client is None or (hasattr(client, "submit") and not isinstance(client, type))
 
 
 def _most(executor: Executor, client: Any) -> int:
