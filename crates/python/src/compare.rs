@@ -18,7 +18,7 @@ use crate::law;
 use crate::run::{inline, preformatted};
 use crate::scenario::Scenario;
 use crate::table::{Table, loads};
-use crate::value::{self, JOBS, attribute, items, names, number, setting, whole};
+use crate::value::{self, JOBS, attribute, items, names, number, setting, text, whole};
 use crate::wait::{alone, at_once, wait};
 
 /// What the arguments of a comparison name.
@@ -164,14 +164,27 @@ pub fn without_test(scenario: &narrows_lab::Scenario) -> Failure {
     Failure::named("test", format!("{}: {message}", scenario.name))
 }
 
-/// The values of a field: a list, or text as `--sweep` has it, `"1..100 Mbit/s:5:log"`.
+/// The values of a field: a list, one of numbers with their unit, or text as `--sweep` has it, `"1..100 Mbit/s:5:log"`.
 fn axis(field: &str, values: &Bound<'_, PyAny>) -> Result<Sweep, Failure> {
+    let pair = values.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
+    if let Some((numbers, unit)) = pair
+        .map(|pair| pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyString>)>())
+        .and_then(Result::ok)
+    {
+        if !numbers.is_instance_of::<PyString>() && numbers.hasattr("__iter__")? {
+            return listed(field, &numbers, Some(&text(&unit, "sweep")?));
+        }
+    }
     if let Ok(text) = values.extract::<String>() {
         return format!("{field}={text}").parse().map_err(|message| Failure::of("sweep", message));
     }
+    listed(field, values, None)
+}
+
+fn listed(field: &str, values: &Bound<'_, PyAny>, unit: Option<&str>) -> Result<Sweep, Failure> {
     let wrong = || Failure::of("sweep", format!("{field}: expected a list of values, or A..B:N"));
     let items = items(values)?.ok_or_else(wrong)?;
-    let values = items.map(|item| setting(&item?, field, None)).collect::<Result<Vec<_>, _>>()?;
+    let values = items.map(|item| setting(&item?, field, unit)).collect::<Result<Vec<_>, _>>()?;
     let mut seen = HashSet::new();
     match values.iter().find(|value| !seen.insert(*value)) {
         Some(value) => Err(Failure::of("sweep", format!("{field}: found {value} twice"))),

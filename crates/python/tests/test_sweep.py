@@ -25,6 +25,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import narrows
+import numpy
 import polars
 import pytest
 from conftest import brief, resident
@@ -136,6 +137,19 @@ def test_a_folder_of_results_is_the_commands(tmp_path: Path) -> None:
     subprocess.run([*command, tmp_path / "theirs"], check=True, capture_output=True)
     ours, theirs = [files(tmp_path / name) for name in ("ours", "theirs")]
     assert ours == theirs and len(ours) > 5
+
+
+def test_numbers_of_a_sweep_have_their_unit(whole: narrows.Comparison) -> None:
+    numbers = {"links.bottleneck1.rate": ([5, numpy.int64(8)], "Mbit/s"), "links.bottleneck2.queue": "10..40 packets:2"}
+    same(narrows.compare(brief(), ["lia", "olia+ssc"], 3, sweep=numbers, progress=False), whole)
+    same(narrows.sweep(narrows.Plan(brief(), ["lia", "olia+ssc"], 3, sweep=numbers)), whole)
+    wrong = {"links.bottleneck1.rate": ([5, 8], "Mbt/s")}
+    with pytest.raises(narrows.Error, match="Mbt/s") as error:
+        narrows.compare(brief(), "lia", 1, sweep=wrong, progress=False)
+    assert error.value.field == "links.bottleneck1.rate"
+    # Two values in text are no numbers with a unit.
+    pair = narrows.compare(brief(), "lia", 1, sweep={"links.bottleneck1.rate": ("5 Mbit/s", "8 Mbit/s")}, progress=False)
+    assert len(pair.rows) == 2
 
 
 def test_where_results_cannot_go_is_said_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

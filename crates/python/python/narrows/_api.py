@@ -20,6 +20,8 @@ Path = Union[str, "os.PathLike[str]"]
 ScenarioLike = Union[Scenario, Path]
 #: ``30`` is 1 to 30; also ``"31..60"``, ``(31, 60)`` and ``range(31, 61)``.
 Seeds = Union[int, str, "tuple[int, int]", range]
+#: The values of a field: a list; numbers and their unit, ``([5, 6], "Mbit/s")``; or text, ``"1..100 Mbit/s:5:log"``.
+Values = Union[str, "Iterable[Any]", "tuple[Iterable[float], str]"]
 
 
 def run(
@@ -87,7 +89,7 @@ def compare(
     cc: str | Sequence[str],
     seeds: Seeds = 10,
     *,
-    sweep: Mapping[str, str | Iterable[Any]] | None = None,
+    sweep: Mapping[str, Values] | None = None,
     signal: str | Sequence[str] | None = None,
     on: str | Sequence[str] = "sim",
     law: Path | None = None,
@@ -108,8 +110,9 @@ def compare(
     seeds : int, tuple, range or str
         How many, from 1 on; or from one to another.
     sweep : dict, optional
-        Fields with several values, all combinations of them: a list, ``{"links.l.rate": ["1 Mbit/s", "9 Mbit/s"]}``,
-        or text, ``"1..100 Mbit/s:5:log"`` (5 values, each as many times the one before).
+        Fields with several values, all combinations of them: a list, ``{"links.l.rate": ["1 Mbit/s", "9 Mbit/s"]}``;
+        numbers and their unit, ``([1, 9], "Mbit/s")``; or text, ``"1..100 Mbit/s:5:log"`` (5 values, each as many times
+        the one before).
     signal : str or list of str, optional
         Delay signals of the detectors, a row each.
     on : str or list of str

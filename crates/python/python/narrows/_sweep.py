@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from narrows import _narrows
-from narrows._api import Path, ScenarioLike, Seeds, shown, table, wrong
+from narrows._api import Path, ScenarioLike, Seeds, Values, shown, table, wrong
 from narrows._error import Error
 from narrows._narrows import Comparison
 
@@ -54,7 +54,7 @@ class Plan:
     scenarios: ScenarioLike | Iterable[ScenarioLike]
     cc: str | Sequence[str]
     seeds: Seeds = 10
-    sweep: Mapping[str, str | Iterable[Any]] | None = None
+    sweep: Mapping[str, Values] | None = None
     signal: str | Sequence[str] | None = None
     on: str | Sequence[str] = "sim"
     law: Path | None = None
