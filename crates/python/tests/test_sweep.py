@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable
 from concurrent.futures import (
     CancelledError,
@@ -187,6 +188,27 @@ def test_a_trace_is_the_same_on_all_workers(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(narrows.Error, match="other runs"):
         narrows.sweep(traced)
     same(narrows.compare(traced.scenarios, "lia", 2, progress=False), compared)
+
+
+class Shell:
+    """IPython's, behind a notebook."""
+
+    kernel = "one"
+
+
+def test_how_far_it_is_stands_on_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    narrows.compare(brief(), "lia", 2)
+    assert capsys.readouterr() == ("", "")
+    narrows.sweep(narrows.Plan(brief(), "lia", 2), progress=True)
+    assert capsys.readouterr() == ("", "\r1/1 tasks\n")
+    narrows.sweep(narrows.Plan(brief(), "lia", 2), progress=False)
+    notebook = types.SimpleNamespace(get_ipython=Shell)
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    narrows.compare(brief(), "lia", 2, progress=False)
+    assert capsys.readouterr() == ("", "")
+    narrows.compare(brief(), "lia", 2)
+    said = capsys.readouterr().err
+    assert said.startswith("\r") and said.endswith("\r2/2 runs\n") and said.count("\n") == 1
 
 
 def test_threads_of_this_process(whole: narrows.Comparison) -> None:

@@ -6,6 +6,8 @@ import csv
 import io
 import os
 import reprlib
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
@@ -128,7 +130,7 @@ def compare(
     force : bool
         Run even if it may take more memory than there is, or two days.
     progress : bool or callable
-        Show how far it is, on a terminal; or call this with the runs that are done and all.
+        Show how far it is, on a terminal or in a notebook; or call this with the runs that are done and all.
 
     Returns
     -------
@@ -147,8 +149,9 @@ def compare(
     ----------
     `laws()` and `detectors()` have the source of each, `metrics()` says what the columns are.
     """
-    done = progress if callable(progress) else None
-    shown = progress is True
+    # The command's line is for a terminal.
+    line = progress is True and not in_notebook()
+    done = progress if callable(progress) else told("runs") if progress is True and not line else None
     return _narrows.compare(
         scenarios,
         cc,
@@ -161,7 +164,7 @@ def compare(
         out,
         resume,
         force,
-        shown,
+        line,
         done,
     )
 
@@ -257,6 +260,28 @@ def table(value: Mapping[str, Any] | None, field: str, expected: str) -> dict[st
     if not isinstance(value, Mapping):
         raise wrong(field, shown(value), expected)
     return dict(value)
+
+
+def in_notebook() -> bool:
+    """Does a notebook show what is written?"""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel") and not sys.stderr.isatty()
+
+
+def told(what: str) -> Callable[[int, int], None]:
+    """A line that says how far it is, written over itself; not more often than one can read."""
+    last = 0.0
+
+    def tell(done: int, of: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if done < of and now - last < 0.2:
+            return
+        last = now
+        sys.stderr.write(f"\r{done}/{of} {what}" + "\n" * (done >= of))
+        sys.stderr.flush()
+
+    return tell
 
 
 def papers(

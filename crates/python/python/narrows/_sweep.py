@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from narrows import _narrows
-from narrows._api import Path, ScenarioLike, Seeds, Values, shown, table, wrong
+from narrows._api import Path, ScenarioLike, Seeds, Values, shown, table, told, wrong
 from narrows._error import Error
 from narrows._narrows import Comparison
 
@@ -66,7 +66,7 @@ def sweep(
     *,
     out: Path | None = None,
     resume: bool = False,
-    progress: Callable[[int, int], object] | None = None,
+    progress: bool | Callable[[int, int], object] | None = None,
 ) -> Comparison:
     """Run a plan on workers; the rows are those of `compare`, byte for byte.
 
@@ -86,8 +86,8 @@ def sweep(
         A folder that all workers reach, for one Parquet data set with a row for each run; written as tasks end.
     resume : bool
         Go on with what is in `out`, which it needs.
-    progress : callable, optional
-        Called with the tasks that are done and all.
+    progress : bool or callable, optional
+        Show how far it is, on standard error; or call this with the tasks that are done and all.
 
     Returns
     -------
@@ -110,6 +110,7 @@ def sweep(
         raise wrong("plan", shown(plan), "a narrows.Plan")
     if not _takes_tasks(client):
         raise wrong("client", shown(client), "a client of Dask, Client(address), or an Executor")
+    progress = told("tasks") if progress is True else None if progress is False else progress
     tasks = _narrows.Sweep(
         plan.scenarios,
         plan.cc,
