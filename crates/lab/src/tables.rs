@@ -64,6 +64,8 @@ fn dictionary() -> DataType {
 fn with_dictionaries(field: &FieldRef, few: &[&str]) -> FieldRef {
     let kind = match field.data_type() {
         DataType::Utf8 if few.contains(&field.name().as_str()) => dictionary(),
+        // Words of an enum, whose unsigned indices pandas 2 does not take.
+        DataType::Dictionary(..) => dictionary(),
         DataType::List(items) => DataType::List(with_dictionaries(items, few)),
         DataType::Struct(fields) => {
             DataType::Struct(fields.iter().map(|field| with_dictionaries(field, few)).collect())
