@@ -133,7 +133,8 @@ pub fn main(words: Vec<OsString>) -> u8 {
         Command::Quic(command) => quic::quic(command),
         #[cfg(not(feature = "quic"))]
         Command::Quic { arguments: _ } => {
-            let message = "built without QUIC; `make install` includes it from Rust 1.88 on";
+            let how = included_by("make install", "scripts/python wheel");
+            let message = format!("built without QUIC; {how} includes it from Rust 1.88 on");
             Err(Error::input("quic", message))
         }
         Command::Law(command) => law::law(command),
@@ -187,7 +188,8 @@ fn one_line(error: &clap::Error) -> Error {
     #[cfg(not(feature = "kernel"))]
     if let Some(command) = words().get(1) {
         if ["kernel", "shell", "clean"].contains(&command.as_str()) {
-            let message = "built without kernel support; `make install` includes it";
+            let how = included_by("make install", "scripts/python wheel kernel");
+            let message = format!("built without kernel support; {how} includes it");
             return Error::input(command, message);
         }
     }
@@ -206,6 +208,17 @@ fn one_line(error: &clap::Error) -> Error {
         "command line",
         format!("{}{}", message.trim_start_matches("error: "), meant(error)),
     )
+}
+
+/// What includes a part that this program was built without: in the command, and in Python's wheel.
+#[cfg(not(all(feature = "kernel", feature = "quic")))]
+fn included_by(command: &str, wheel: &str) -> String {
+    #[cfg(feature = "lab")]
+    if narrows_lab::is_library() {
+        return format!("`{wheel}` in a checkout");
+    }
+    let _ = wheel;
+    format!("`{command}`")
 }
 
 /// ` (did you mean '--seed'?)` where an option, a command or a value is like the unknown one, or nothing.

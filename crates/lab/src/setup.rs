@@ -70,6 +70,11 @@ pub fn is_in(file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Is this code in a library, that of Python's wheel?
+pub fn is_library() -> bool {
+    LIBRARY.get().is_some()
+}
+
 /// SHA-256 of this program, another build of which may simulate otherwise.
 ///
 /// # Errors

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Float64Array, RecordBatch, StringArray, UInt64Array};
+use arrow_array::types::Int32Type;
+use arrow_array::{ArrayRef, DictionaryArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, FieldRef, Schema};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -39,7 +40,7 @@ pub fn series(samples: &[Sample]) -> Result<RecordBatch, Error> {
     to_table(samples, &["connection", "path"])
 }
 
-/// Where few values stand in many rows a column of text is a dictionary.
+/// Where few values stand in many rows a column of text is a dictionary, and so it is in all that is joined with it.
 fn to_table<T>(rows: &[T], few: &[&str]) -> Result<RecordBatch, Error>
 where
     T: Serialize + DeserializeOwned,
@@ -50,19 +51,36 @@ where
         .enums_without_data_as_strings(true);
     let wrong = |error| Error::input("Arrow", error);
     let mut fields = Vec::<FieldRef>::from_type::<T>(options).map_err(wrong)?;
-    for field in fields.iter_mut().filter(|field| few.contains(&field.name().as_str())) {
-        let dictionary = DataType::Dictionary(DataType::Int32.into(), DataType::Utf8.into());
-        *field = Arc::new(field.as_ref().clone().with_data_type(dictionary));
-    }
+    fields.iter_mut().for_each(|field| *field = with_dictionaries(field, few));
     serde_arrow::to_record_batch(&fields, &rows).map_err(wrong)
 }
 
-/// The connections and flows of a run, with their paths.
+/// The type of text of which few values stand in many rows.
+fn dictionary() -> DataType {
+    DataType::Dictionary(DataType::Int32.into(), DataType::Utf8.into())
+}
+
+/// The field whose columns of these names, also in lists of structs, are dictionaries.
+fn with_dictionaries(field: &FieldRef, few: &[&str]) -> FieldRef {
+    let kind = match field.data_type() {
+        DataType::Utf8 if few.contains(&field.name().as_str()) => dictionary(),
+        // Words of an enum, whose unsigned indices pandas 2 does not take.
+        DataType::Dictionary(..) => dictionary(),
+        DataType::List(items) => DataType::List(with_dictionaries(items, few)),
+        DataType::Struct(fields) => {
+            DataType::Struct(fields.iter().map(|field| with_dictionaries(field, few)).collect())
+        }
+        _ => return Arc::clone(field),
+    };
+    Arc::new(field.as_ref().clone().with_data_type(kind))
+}
+
+/// The connections and flows of a run, with their paths. Names are those of [`series`], to be joined with it.
 ///
 /// # Errors
 /// None in practice.
 pub fn connections(connections: &[ConnectionSummary]) -> Result<RecordBatch, Error> {
-    of(connections)
+    to_table(connections, &["name"])
 }
 
 /// The links of a run.
@@ -166,7 +184,7 @@ pub fn paths(rows: &[Row]) -> Result<RecordBatch, Error> {
         rows.iter().flat_map(|row| row.paths.iter().map(move |path| (row, path))).collect();
     let mut columns = Columns::default();
     columns.rows(&each.iter().map(|(row, _)| *row).collect::<Vec<_>>());
-    columns.text("path", each.iter().map(|(_, path)| Some(path.name.as_str())));
+    columns.names("path", each.iter().map(|(_, path)| path.name.as_str()));
     columns.spreads(PATH, &each.iter().map(|(_, path)| &path.metrics).collect::<Vec<_>>());
     columns.table()
 }
@@ -254,6 +272,11 @@ impl Columns {
     fn text<'a>(&mut self, name: &str, values: impl Iterator<Item = Option<&'a str>>) {
         let values = Arc::new(values.collect::<StringArray>());
         self.add(Field::new(name, DataType::Utf8, true), values);
+    }
+
+    fn names<'a>(&mut self, name: &str, values: impl Iterator<Item = &'a str>) {
+        let values = Arc::new(values.collect::<DictionaryArray<Int32Type>>());
+        self.add(Field::new(name, dictionary(), true), values);
     }
 
     fn counts(&mut self, name: &str, values: impl Iterator<Item = u64>) {

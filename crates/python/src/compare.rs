@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -19,7 +18,7 @@ use crate::law;
 use crate::run::{inline, preformatted};
 use crate::scenario::Scenario;
 use crate::table::{Table, loads};
-use crate::value::{JOBS, attribute, items, names, number, setting, whole};
+use crate::value::{self, JOBS, attribute, items, names, number, setting, text, whole};
 use crate::wait::{alone, at_once, wait};
 
 /// What the arguments of a comparison name.
@@ -44,9 +43,9 @@ impl Named {
         sweep: Option<&Bound<'_, PyDict>>,
         signal: Option<&Bound<'_, PyAny>>,
         on: &Bound<'_, PyAny>,
-        law: Option<PathBuf>,
+        law: Option<&Bound<'_, PyAny>>,
     ) -> Result<Named, Failure> {
-        law::load(law.as_deref())?;
+        law::load(law)?;
         let one = Scenario::named(scenarios);
         let several = match one {
             Err(Failure::Raised(_)) | Ok(_) => None,
@@ -69,6 +68,10 @@ impl Named {
         if cc.is_empty() {
             return Err(Failure::of("cc", "expected at least one congestion control"));
         }
+        if let Some(several) = cc.iter().find(|name| name.contains(',')) {
+            let message = format!("found {several:?}; expected one in text, or a list of them");
+            return Err(Failure::of("cc", message));
+        }
         let signals = signal.map_or(Ok(Vec::new()), |signal| names(signal, "signal"))?;
         let on = names(on, "on")?;
         let mut sweeps = Vec::new();
@@ -77,6 +80,11 @@ impl Named {
                 .extract()
                 .map_err(|_| Failure::of("sweep", "expected the names of fields"))?;
             sweeps.push(axis(&field, &values)?);
+        }
+        let tested = |scenario: &&Scenario| scenario.loaded.test.is_some();
+        let set = sweeps.iter().any(|axis| axis.field == "test");
+        if let Some(scenario) = scenarios.iter().find(|of| !set && !tested(of)) {
+            return Err(without_test(&scenario.loaded));
         }
         Ok(Named { scenarios, cc, signals, on, sweeps, seeds: seeds_of(seeds)? })
     }
@@ -150,14 +158,33 @@ impl Named {
     }
 }
 
-/// The values of a field: a list, or text as `--sweep` has it, `"1..100 Mbit/s:5:log"`.
+/// Nothing of it is to be compared.
+pub fn without_test(scenario: &narrows_lab::Scenario) -> Failure {
+    let message = "no flow is under test; expected a field test = \"FLOW\"";
+    Failure::named("test", format!("{}: {message}", scenario.name))
+}
+
+/// The values of a field: a list, one of numbers with their unit, or text as `--sweep` has it, `"1..100 Mbit/s:5:log"`.
 fn axis(field: &str, values: &Bound<'_, PyAny>) -> Result<Sweep, Failure> {
+    let pair = values.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
+    if let Some((numbers, unit)) = pair
+        .map(|pair| pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyString>)>())
+        .and_then(Result::ok)
+    {
+        if !numbers.is_instance_of::<PyString>() && numbers.hasattr("__iter__")? {
+            return listed(field, &numbers, Some(&text(&unit, "sweep")?));
+        }
+    }
     if let Ok(text) = values.extract::<String>() {
         return format!("{field}={text}").parse().map_err(|message| Failure::of("sweep", message));
     }
+    listed(field, values, None)
+}
+
+fn listed(field: &str, values: &Bound<'_, PyAny>, unit: Option<&str>) -> Result<Sweep, Failure> {
     let wrong = || Failure::of("sweep", format!("{field}: expected a list of values, or A..B:N"));
     let items = items(values)?.ok_or_else(wrong)?;
-    let values = items.map(|item| setting(&item?, field, None)).collect::<Result<Vec<_>, _>>()?;
+    let values = items.map(|item| setting(&item?, field, unit)).collect::<Result<Vec<_>, _>>()?;
     let mut seen = HashSet::new();
     match values.iter().find(|value| !seen.insert(*value)) {
         Some(value) => Err(Failure::of("sweep", format!("{field}: found {value} twice"))),
@@ -361,9 +388,9 @@ pub fn compare(
     sweep: Option<&Bound<'_, PyDict>>,
     signal: Option<&Bound<'_, PyAny>>,
     on: &Bound<'_, PyAny>,
-    law: Option<PathBuf>,
+    law: Option<&Bound<'_, PyAny>>,
     jobs: &Bound<'_, PyAny>,
-    out: Option<PathBuf>,
+    out: Option<&Bound<'_, PyAny>>,
     resume: bool,
     force: bool,
     shown: bool,
@@ -371,6 +398,7 @@ pub fn compare(
 ) -> PyResult<Comparison> {
     let named = at_once(py, || Named::of(scenarios, cc, seeds, sweep, signal, on, law))?;
     let jobs = at_once(py, || whole(jobs, "jobs", 0..=JOBS))? as usize;
+    let out = at_once(py, || value::out(out, resume))?;
     let (count, all) = (AtomicU64::new(0), AtomicU64::new(0));
     let work = |stop: &Arc<AtomicBool>| {
         let inputs = named.inputs(stop)?;

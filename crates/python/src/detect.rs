@@ -1,13 +1,12 @@
 //! `narrows.detect` and `narrows.Detection`.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use narrows_cli::set;
 use narrows_detect::{
     Decision, Detection as Detecting, Evidence, Input, Limits, MAX_FLOWS, Report, Source, Times,
-    detectors, text,
+    detectors, text as printed,
 };
 use narrows_lab::tables;
 use pyo3::prelude::*;
@@ -17,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Failure, Parts};
 use crate::run::preformatted;
 use crate::table::Table;
-use crate::value::{setting, whole};
+use crate::value::{path, setting, text, whole};
 use crate::wait::{at_once, wait};
 
 /// Which flows of a capture, or of a table of delays, share a bottleneck; made by :func:`narrows.detect`.
@@ -112,18 +111,27 @@ fn is_at(place: &str, file: &str) -> bool {
     place.strip_prefix(file).is_some_and(|rest| rest.is_empty() || rest.starts_with(" line "))
 }
 
+/// What is wrong of parameters, by the name of the one that is wrong alone.
+fn of_settings(settings: &[String], error: &narrows_cli::Error) -> Failure {
+    let wrong = settings.iter().find(|one| set::params(std::slice::from_ref(*one)).is_err());
+    let name = wrong.and_then(|one| one.split_once('=')).map_or("settings", |(name, _)| name);
+    let line = error.to_string();
+    Failure::named(name, line.strip_prefix("--set: ").unwrap_or(&line))
+}
+
 /// Finds shared bottlenecks in a file, or in bytes in its place.
 #[pyfunction]
 #[pyo3(signature = (file, bytes, detector, settings, flows, min_packets))]
 pub fn detect(
     py: Python<'_>,
-    file: PathBuf,
+    file: &Bound<'_, PyAny>,
     bytes: Option<Vec<u8>>,
-    detector: &str,
+    detector: &Bound<'_, PyAny>,
     settings: &Bound<'_, PyDict>,
     flows: &Bound<'_, PyAny>,
     min_packets: &Bound<'_, PyAny>,
 ) -> PyResult<Detection> {
+    let (file, detector) = at_once(py, || Ok((path(file, "data")?, text(detector, "detector")?)))?;
     let (flows, packets, settings) = at_once(py, || {
         let wrong = |_| Failure::of("settings", "expected the names of parameters");
         let named = |(name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
@@ -137,8 +145,8 @@ pub fn detect(
     })?;
     let work = |stop: &Arc<AtomicBool>| {
         let detector =
-            detectors([detector]).map_err(|message| Failure::of("detector", message))?[0];
-        let params = set::params(&settings)?;
+            detectors([&*detector]).map_err(|message| Failure::of("detector", message))?[0];
+        let params = set::params(&settings).map_err(|error| of_settings(&settings, &error))?;
         let (given, name) = (bytes.is_some(), file.display().to_string());
         let input = match bytes {
             Some(bytes) => Input::bytes("data", bytes),
@@ -218,7 +226,7 @@ pub fn detect(
         let decisions = tables::of(&decisions)?;
         let notes = recording.notes.clone();
         let report = Report::new(recording, detector, &params, times, found);
-        Ok(Detection { text: text(recording, &[report]), notes, verdicts, decisions, flows })
+        Ok(Detection { text: printed(recording, &[report]), notes, verdicts, decisions, flows })
     };
     wait(py, work, |_| Ok(()))
 }

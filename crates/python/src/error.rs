@@ -5,6 +5,8 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::IntoPyDict;
 
+use crate::trace::is_trace;
+
 /// Why something was not done.
 pub enum Failure {
     /// One line with its place, of the command line's words.
@@ -142,6 +144,11 @@ fn expected(message: &str) -> Option<String> {
     Some(what[..ends.min().unwrap_or(what.len())].to_owned())
 }
 
+/// What follows its place in a line.
+fn next_of<'a>(line: &'a str, place: &str) -> &'a str {
+    line.get(place.len()..).unwrap_or_default()
+}
+
 /// What a line says.
 #[derive(Debug, Default, PartialEq)]
 pub struct Parts {
@@ -154,8 +161,19 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// `FILE:LINE: FIELD: MESSAGE, expected WHAT`, `OPTION: MESSAGE`, `set FIELD=VALUE: MESSAGE`.
+    /// Those of a line; where a field is missing it is that one, not its table.
     fn of(line: &str) -> Parts {
+        let parts = Parts::read(line);
+        let missing = line.split_once("missing field `").and_then(|(_, rest)| rest.split_once('`'));
+        let Some((name, _)) = missing else { return parts };
+        let table = parts.field.filter(|table| table != "scenario");
+        let field = table.map_or(name.into(), |table| format!("{table}.{name}"));
+        Parts { field: Some(field), ..parts }
+    }
+
+    /// `FILE:LINE: FIELD: MESSAGE, expected WHAT`, `OPTION: MESSAGE`, `set FIELD=VALUE: MESSAGE`,
+    /// `trace LINK=FILE: MESSAGE`.
+    fn read(line: &str) -> Parts {
         let first = line.lines().next().unwrap_or_default();
         let expected = expected(first);
         let mut places = first.split(": ");
@@ -166,9 +184,16 @@ impl Parts {
             !text.is_empty() && text.chars().all(word)
         };
         let set = ["set ", "sweep "].iter().find_map(|option| place.strip_prefix(option));
+        // What is said of the file that is named there.
+        let of_file = |file: &&str| next_of(first, place).contains(*file);
+        if let Some((link, file)) = place.strip_prefix("trace ").and_then(|of| of.split_once('=')) {
+            let field = Some(format!("links.{link}.trace"));
+            return Parts { file: Some(file).filter(of_file).map(Into::into), field, expected };
+        }
         if let Some(set) = set {
-            let field = set.split_once('=').map_or(set, |(field, _)| field);
-            return Parts { file: None, field: Some(field.into()), expected };
+            let (field, value) = set.split_once('=').unwrap_or((set, ""));
+            let file = Some(value).filter(|_| is_trace(field)).filter(of_file);
+            return Parts { file: file.map(Into::into), field: Some(field.into()), expected };
         }
         let numbered = place.rsplit_once(':').filter(|(_, line)| line.parse::<u64>().is_ok());
         let file = match numbered {

@@ -7,7 +7,10 @@ use narrows_lab::hosts::child;
 use narrows_lab::{Algorithm, Scenario};
 use narrows_laws::user::{self, Checks};
 
+use pyo3::prelude::*;
+
 use crate::error::Failure;
+use crate::value::path;
 
 /// The option of the command that loads the law which a scenario under some controls takes.
 pub fn option(scenario: &Scenario, controls: &[Algorithm]) -> Option<String> {
@@ -19,9 +22,19 @@ pub fn option(scenario: &Scenario, controls: &[Algorithm]) -> Option<String> {
 ///
 /// # Errors
 /// It is no law, does not compile, or another one is loaded.
-pub fn load(header: Option<&Path>) -> Result<(), Failure> {
+pub fn load(header: Option<&Bound<'_, PyAny>>) -> Result<(), Failure> {
+    match header {
+        Some(header) => load_from(&path(header, "law")?),
+        None => Ok(()),
+    }
+}
+
+/// The same of a file.
+///
+/// # Errors
+/// As of [`load`].
+pub fn load_from(header: &Path) -> Result<(), Failure> {
     static ONE: Mutex<()> = Mutex::new(());
-    let Some(header) = header else { return Ok(()) };
     let _one = ONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     if !child::isolates() {
         let message = "runs in a process of its own, and Python does not say its program; expected sys.executable";

@@ -14,6 +14,7 @@ mod run;
 mod scenario;
 mod sweep;
 mod table;
+mod trace;
 mod value;
 mod wait;
 

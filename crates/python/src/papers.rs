@@ -1,6 +1,5 @@
 //! `narrows.papers` and `narrows.PaperTable`.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use narrows_cli::COMMIT;
@@ -12,7 +11,7 @@ use pyo3::prelude::*;
 use crate::error::Failure;
 use crate::run::inline;
 use crate::table::Table;
-use crate::value::{JOBS, whole};
+use crate::value::{self, JOBS, whole};
 use crate::wait::{at_once, wait};
 
 /// A published table or figure beside ours; made by :func:`narrows.papers`.
@@ -99,13 +98,15 @@ impl PaperTable {
 #[pyo3(signature = (names, quick, seeds, jobs, out, resume))]
 pub fn papers(
     py: Python<'_>,
-    names: Vec<String>,
+    names: &Bound<'_, PyAny>,
     quick: bool,
     seeds: Option<Bound<'_, PyAny>>,
     jobs: &Bound<'_, PyAny>,
-    out: Option<PathBuf>,
+    out: Option<&Bound<'_, PyAny>>,
     resume: bool,
 ) -> PyResult<Vec<PaperTable>> {
+    let names = at_once(py, || value::names(names, "names"))?;
+    let out = at_once(py, || value::out(out, resume))?;
     let jobs = at_once(py, || whole(jobs, "jobs", 0..=JOBS))? as usize;
     let seeds =
         seeds.map(|seeds| at_once(py, || whole(&seeds, "seeds", 1..=100_000))).transpose()?;

@@ -1,6 +1,5 @@
 //! `narrows.run` and `narrows.Run`.
 
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use narrows_cli::COMMIT;
@@ -17,10 +16,10 @@ use crate::error::Failure;
 use crate::law;
 use crate::scenario::Scenario;
 use crate::table::{Table, loads};
-use crate::value::{JOBS, whole};
+use crate::value::{self, JOBS, text, whole};
 use crate::wait::{alone, at_once, wait};
 
-/// A run and its results; made by :func:`narrows.run`. It can be pickled.
+/// A run and its results; made by :func:`narrows.run`. It can be pickled, and is then whole, with recorded traces.
 #[pyclass(frozen, module = "narrows")]
 pub struct Run {
     scenario: Arc<narrows_lab::Scenario>,
@@ -83,7 +82,7 @@ impl Run {
         })
     }
 
-    /// The connections and flows, a row each, with their paths as a list of structs.
+    /// The connections and flows, a row each, with their paths as a list of structs; names are categories.
     #[getter]
     fn connections(&self, py: Python<'_>) -> PyResult<Table> {
         at_once(py, || Ok(Table::new(tables::connections(&self.run.summary.connections)?)))
@@ -179,7 +178,8 @@ impl Run {
     /// ------
     /// Error
     ///     The file cannot be written, or the run has no series.
-    fn to_html(slf: Py<Self>, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    fn to_html(slf: Py<Self>, py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<()> {
+        let path = at_once(py, || value::path(path, "path"))?;
         let page = alone(py, move || slf.get().page())?;
         at_once(py, || Ok(page::PageFile::new(&path)?.write(&page)?))
     }
@@ -190,7 +190,7 @@ impl Run {
     /// ----------
     /// path : str or path
     ///     A folder, which must have no other captures.
-    /// capture : list of str, optional
+    /// capture : str or list of str, optional
     ///     Flows, at both hosts, and links; the connection under test if there are none.
     ///
     /// Returns
@@ -208,10 +208,13 @@ impl Run {
     fn to_pcap(
         &self,
         py: Python<'_>,
-        path: PathBuf,
-        capture: Option<Vec<String>>,
+        path: &Bound<'_, PyAny>,
+        capture: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Vec<String>> {
-        let names = capture.unwrap_or_default();
+        let (path, names) = at_once(py, || {
+            let names = capture.map(|names| value::names(names, "capture")).transpose()?;
+            Ok((value::path(path, "path")?, names.unwrap_or_default()))
+        })?;
         let work = |stop: &Arc<_>| {
             let mut output = Output::of(&path, &self.provenance())?;
             let request = CaptureRequest { names: &names, snaplen: None, output: &mut output };
@@ -252,7 +255,7 @@ impl Run {
         let json = alone(slf.py(), move || {
             let Run { scenario, control, words, run, .. } = ours.get();
             let state = State {
-                scenario: Made::whole(scenario),
+                scenario: Made::complete(scenario),
                 control: control.map(|control| control.to_string()),
                 words: words.clone(),
                 run: run.clone(),
@@ -296,23 +299,29 @@ pub fn preformatted(text: &str) -> String {
 pub fn run(
     py: Python<'_>,
     scenario: &Bound<'_, PyAny>,
-    cc: Option<&str>,
+    cc: Option<&Bound<'_, PyAny>>,
     seed: &Bound<'_, PyAny>,
     series: bool,
-    signal: Option<&str>,
-    on: &str,
-    law: Option<PathBuf>,
+    signal: Option<&Bound<'_, PyAny>>,
+    on: &Bound<'_, PyAny>,
+    law: Option<&Bound<'_, PyAny>>,
     threads: &Bound<'_, PyAny>,
     force: bool,
 ) -> PyResult<Run> {
+    let said = |of: Option<&Bound<'_, PyAny>>, field: &str| {
+        at_once(py, || of.map(|of| text(of, field)).transpose())
+    };
+    let (cc, signal, on) =
+        (said(cc, "cc")?, said(signal, "signal")?, at_once(py, || text(on, "on"))?);
+    let (cc, signal) = (cc.as_deref(), signal.as_deref());
     let (scenario, seed, threads) = at_once(py, || {
-        law::load(law.as_deref())?;
+        law::load(law)?;
         let seed = whole(seed, "seed", 0..=u64::MAX)?;
         let threads = whole(threads, "threads", 1..=JOBS)? as usize;
         Ok((Scenario::named(scenario)?.again()?, seed, threads))
     })?;
     let work = |stop: &Arc<_>| {
-        let host = host(on)?;
+        let host = host(&on)?;
         if threads > 1 && host.id() != HostId::SIM {
             let message = "only the simulator runs on several; expected on=\"sim\"";
             return Err(Failure::of("threads", message));

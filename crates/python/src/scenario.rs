@@ -5,19 +5,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use narrows_lab::{Edits, Made, describe, host};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Failure, Parts};
-use crate::value::{setting, toml};
+use crate::trace::rooted;
+use crate::value::{self, as_text, path, text, toml};
 use crate::wait::at_once;
 
 /// A network, what runs over it, and what is right there.
 ///
 /// Made by :meth:`load`, :meth:`from_file` or :meth:`from_dict`; it does not change: :meth:`set` returns another.
-/// It can be pickled, and is then whole: where it is read no file of it is needed but recorded traces.
+/// It can be pickled, and is then whole, with its recorded traces: where it is read no file of it is needed.
 #[pyclass(frozen, module = "narrows", from_py_object)]
 #[derive(Clone)]
 pub struct Scenario {
@@ -41,7 +41,14 @@ impl Scenario {
     /// What is wrong of it.
     pub fn new(made: Made, edits: Edits) -> Result<Scenario, Failure> {
         let loaded = Arc::new(made.load(&edits)?);
-        Ok(Scenario { made, edits, loaded })
+        Ok(Scenario { made: made.with_traces_of(&loaded), edits, loaded })
+    }
+
+    /// The same, which stays what it is, whatever the current folder is later, and what is in its files.
+    fn lasting(made: Made) -> Result<Scenario, Failure> {
+        let lasting = Scenario::new(made.clone().lasting(), Edits::default());
+        // An error names the file as it was named.
+        lasting.or_else(|_| Scenario::new(made, Edits::default()))
     }
 
     /// Loads the one of a name.
@@ -61,7 +68,7 @@ impl Scenario {
             }
             error => error.into(),
         })?;
-        Scenario::new(made, Edits::default())
+        Scenario::lasting(made)
     }
 
     /// What it is made of.
@@ -77,16 +84,13 @@ impl Scenario {
         if let Ok(scenario) = value.extract::<Scenario>() {
             return Ok(scenario);
         }
-        let name = value.extract::<PathBuf>().map_err(|error| {
-            let message = "expected a Scenario, or the name of a shipped one or of a file";
-            // A path that raises this has a reason of its own.
-            let is_path = value.hasattr("__fspath__").unwrap_or(true);
-            match !is_path && error.is_instance_of::<PyTypeError>(value.py()) {
-                true => Failure::of("scenario", message),
-                false => error.into(),
+        Scenario::of(&path(value, "scenario").map_err(|failure| match failure {
+            Failure::Field(field, _) => {
+                let message = "expected a Scenario, or the name of a shipped one or of a file";
+                Failure::Field(field, message.into())
             }
-        })?;
-        Scenario::of(&name)
+            other => other,
+        })?)
     }
 
     /// The scenario with the parameters of the user's law, if one is loaded: it may not have been there before.
@@ -129,8 +133,8 @@ impl Scenario {
     /// Error
     ///     There is none of that name, with what was probably meant; or file, line and field of what is wrong in it.
     #[staticmethod]
-    fn load(py: Python<'_>, name: PathBuf) -> PyResult<Scenario> {
-        at_once(py, || Scenario::of(&name))
+    fn load(py: Python<'_>, name: &Bound<'_, PyAny>) -> PyResult<Scenario> {
+        at_once(py, || Scenario::of(&path(name, "name")?))
     }
 
     /// A file in TOML.
@@ -150,12 +154,13 @@ impl Scenario {
     /// Error
     ///     The file cannot be read, or what is wrong in it, with line and field.
     #[staticmethod]
-    fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Scenario> {
+    fn from_file(py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<Scenario> {
         at_once(py, || {
-            if !path.is_file() {
-                return Err(Failure::at(&path, "cannot read: expected a file in TOML"));
+            let file = value::path(path, "path")?;
+            if !file.is_file() {
+                return Err(Failure::at(&file, "cannot read: expected a file in TOML"));
             }
-            Scenario::of(&path)
+            Scenario::of(&file)
         })
     }
 
@@ -165,7 +170,8 @@ impl Scenario {
     /// ----------
     /// fields : dict
     ///     As a file in TOML has them, in tables by name: ``links``, ``routes``, ``flows``. ``base`` names a shipped
-    ///     scenario whose fields hold where none is given here. Quantities are text with a unit: ``"20 Mbit/s"``.
+    ///     scenario whose fields hold where none is given here. Quantities are text with a unit: ``"20 Mbit/s"``. A
+    ///     recorded trace is named by its absolute path.
     ///
     /// Returns
     /// -------
@@ -186,7 +192,7 @@ impl Scenario {
             for (name, text) in [("title", ""), ("source", "Python")] {
                 table.entry(name).or_insert_with(|| toml::Value::String(text.into()));
             }
-            Scenario::new(Made::text(&table.to_string())?, Edits::default())
+            Scenario::lasting(Made::text(&table.to_string())?)
         })
     }
 
@@ -214,13 +220,16 @@ impl Scenario {
     fn set(
         &self,
         py: Python<'_>,
-        field: &str,
+        field: &Bound<'_, PyAny>,
         value: &Bound<'_, PyAny>,
-        unit: Option<&str>,
+        unit: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Scenario> {
         at_once(py, || {
+            let field = text(field, "field")?;
+            let unit = unit.map(|unit| text(unit, "unit")).transpose()?;
+            let value = rooted(&field, toml(value, &field)?);
             let mut edits = self.edits.clone();
-            edits.set.push((field.to_owned(), setting(value, field, unit)?));
+            edits.set.push((field, as_text(value, unit.as_deref())));
             Scenario::new(self.made.clone(), edits)
         })
     }
@@ -243,11 +252,19 @@ impl Scenario {
     /// ------
     /// Error
     ///     No such link, or not a trace.
-    fn replay(&self, py: Python<'_>, link: &str, path: PathBuf) -> PyResult<Scenario> {
+    fn replay(
+        &self,
+        py: Python<'_>,
+        link: &Bound<'_, PyAny>,
+        path: &Bound<'_, PyAny>,
+    ) -> PyResult<Scenario> {
         at_once(py, || {
+            let path = value::path(path, "path")?;
+            let path = std::path::absolute(&path).unwrap_or(path);
+            let made = self.made.clone().without_trace(&path);
             let mut edits = self.edits.clone();
-            edits.traces.push((link.to_owned(), path));
-            Scenario::new(self.made.clone(), edits)
+            edits.traces.push((text(link, "link")?, path));
+            Scenario::new(made, edits)
         })
     }
 
@@ -339,7 +356,7 @@ impl Scenario {
         let json = at_once(py, || {
             let Scenario { made, edits, loaded } = slf.get();
             let (made, edits) = match made.is_file() {
-                true => (Made::whole(loaded), Edits::default()),
+                true => (Made::complete(loaded), Edits::default()),
                 false => (made.clone(), edits.clone()),
             };
             let state = State { made, set: edits.set, traces: edits.traces };

@@ -26,10 +26,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
 
-use crate::compare::{Comparison, Named, Swept};
+use crate::compare::{Comparison, Named, Swept, without_test};
 use crate::error::Failure;
-use crate::law;
 use crate::wait::{at_once, wait};
+use crate::{law, value};
 
 /// How long a task takes on one core, about: long beside what it costs to hand it on, short beside a worker's
 /// life.
@@ -198,8 +198,7 @@ impl Sweep {
     fn case(&self, index: usize) -> Result<Case, Failure> {
         let case = self.choice.case(index)?;
         if case.scenario.test.is_none() {
-            let message = "no flow is under test; expected a field test = \"FLOW\"";
-            return Err(Failure::of(&case.scenario.name, message));
+            return Err(without_test(&case.scenario));
         }
         for kind in &self.kinds {
             let job = Job { control: Some(kind.control), ..Job::new(&case.scenario, &self.stop) };
@@ -453,10 +452,20 @@ impl Sweep {
         sweep: Option<&Bound<'_, PyDict>>,
         signal: Option<&Bound<'_, PyAny>>,
         on: &Bound<'_, PyAny>,
-        law: Option<PathBuf>,
-        out: Option<PathBuf>,
+        law: Option<&Bound<'_, PyAny>>,
+        out: Option<&Bound<'_, PyAny>>,
         resume: bool,
     ) -> PyResult<Sweep> {
+        let out = at_once(py, || {
+            let out = value::out(out, resume)?;
+            // Workers have current folders of their own.
+            let absolute = |out: PathBuf| {
+                std::path::absolute(&out).map_err(|error| {
+                    Failure::at(&out, format!("cannot find the current folder: {error}"))
+                })
+            };
+            out.map(absolute).transpose()
+        })?;
         let named = at_once(py, || Named::of(scenarios, cc, seeds, sweep, signal, on, law))?;
         let work = |stop: &Arc<AtomicBool>| {
             let choice = named.choice()?;
@@ -647,7 +656,7 @@ pub fn work(py: Python<'_>, task: &str, sweep: Option<Py<Sweep>>) -> PyResult<St
         let task: Task = serde_json::from_str(task).map_err(wrong)?;
         if let Some((header, sha256)) = &task.law {
             if user::loaded().is_none() {
-                law::load(Some(header))?;
+                law::load_from(header)?;
             }
             let law = user::loaded().filter(|law| law.sha256() != sha256);
             if let Some(law) = law {

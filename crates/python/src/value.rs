@@ -2,9 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use pyo3::exceptions::{PyAttributeError, PyTypeError, PyValueError};
+use std::path::{Path, PathBuf};
+
+use pyo3::exceptions::{PyAttributeError, PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PySequence, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
 use toml::Value;
 
 use crate::error::Failure;
@@ -129,14 +131,19 @@ pub fn setting(
     field: &str,
     unit: Option<&str>,
 ) -> Result<String, Failure> {
-    let text = match toml(value, field)? {
+    Ok(as_text(toml(value, field)?, unit))
+}
+
+/// TOML as `set` takes it, a number with its unit.
+pub fn as_text(value: Value, unit: Option<&str>) -> String {
+    let text = match value {
         Value::String(text) => text,
         other => other.to_string(),
     };
-    Ok(match unit {
+    match unit {
         Some(unit) => format!("{text} {unit}"),
         None => text,
-    })
+    }
 }
 
 /// A whole number, where a value is one; a boolean is none.
@@ -187,7 +194,64 @@ pub fn names(value: &Bound<'_, PyAny>, field: &str) -> Result<Vec<String>, Failu
     if let Ok(one) = value.extract::<String>() {
         return Ok(vec![one]);
     }
-    let several = value.cast::<PySequence>().map_err(|_| wrong())?;
-    let items = items(several.as_any())?.ok_or_else(wrong)?;
+    let items = items(value)?.filter(|_| !value.is_instance_of::<PyString>()).ok_or_else(wrong)?;
     items.map(|item| item?.extract().map_err(|_| wrong())).collect()
+}
+
+/// Text.
+///
+/// # Errors
+/// It is something else, or no Unicode.
+pub fn text(value: &Bound<'_, PyAny>, field: &str) -> Result<String, Failure> {
+    let found = || match value.is_instance_of::<PyString>() {
+        true => "text that is no Unicode".into(),
+        false => value.get_type().name().map_or("something".into(), |name| name.to_string()),
+    };
+    let wrong = |_| Failure::of(field, format!("found {}; expected text", found()));
+    value.extract().map_err(wrong)
+}
+
+/// A path.
+///
+/// # Errors
+/// It is something else, or no system has a file of this name; what Python raises there.
+pub fn path(value: &Bound<'_, PyAny>, field: &str) -> Result<PathBuf, Failure> {
+    value.extract::<PathBuf>().map_err(|error| {
+        let py = value.py();
+        if error.is_instance_of::<PyUnicodeEncodeError>(py) {
+            return Failure::of(field, "found text that is no Unicode; expected a path");
+        }
+        // A path that raises this has a reason of its own.
+        let is_path = value.hasattr("__fspath__").unwrap_or(true);
+        match !is_path && error.is_instance_of::<PyTypeError>(py) {
+            true => Failure::of(field, "expected text or a path"),
+            false => error.into(),
+        }
+    })
+}
+
+/// The folder of results, where one is named; without one there is nothing to `resume`.
+///
+/// # Errors
+/// It is no path, or that of another machine.
+pub fn out(value: Option<&Bound<'_, PyAny>>, resume: bool) -> Result<Option<PathBuf>, Failure> {
+    let Some(value) = value else {
+        let message = "goes on with what is in a folder; expected out, too";
+        return if resume { Err(Failure::of("resume", message)) } else { Ok(None) };
+    };
+    let out = path(value, "out")?;
+    if is_url(&out) {
+        let message = format!("found {}; expected a folder of this machine, no URL", out.display());
+        return Err(Failure::of("out", message));
+    }
+    Ok(Some(out))
+}
+
+/// Is it a URL, or what a path makes of one, `s3:/bucket`?
+fn is_url(path: &Path) -> bool {
+    let text = path.to_string_lossy();
+    let scheme = text.split_once(":/").map(|(scheme, _)| scheme);
+    let of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    text.contains("://")
+        || scheme.is_some_and(|scheme| scheme.len() > 1 && scheme.chars().all(of_scheme))
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from pathlib import Path
 
 import narrows
 import pytest
@@ -45,6 +46,7 @@ def test_a_dict_is_a_scenario() -> None:
         (("links", "wifi", "rate"), object(), "links.wifi.rate", "text, a number"),
         (("flows", "two", "cc"), "oila", "flows.two.cc", "olia"),
         (("routes", "far", "links", 0), "lite", None, None),
+        (("links", "wifi"), {"trace": "trace"}, "links.wifi.trace", "an absolute path"),
     ],
 )
 def test_what_is_wrong_has_its_field(path, value, field, expected) -> None:
@@ -58,6 +60,19 @@ def test_what_is_wrong_has_its_field(path, value, field, expected) -> None:
     assert error.value.file is None
     assert field is None or error.value.field == field, str(error.value)
     assert expected is None or expected in error.value.expected, str(error.value)
+
+
+def test_a_recorded_trace_has_an_absolute_path(tmp_path: Path) -> None:
+    (tmp_path / "trace").write_text("1\n2\n")
+    fields = copy.deepcopy(SMALL)
+    fields["links"]["wifi"] = {"trace": str(tmp_path / "trace"), "queue": "50 packets"}
+    assert narrows.run(narrows.Scenario.from_dict(fields)).seed == 1
+
+
+def test_what_is_missing_is_the_field() -> None:
+    with pytest.raises(narrows.Error, match="missing field `warmup`") as error:
+        narrows.Scenario.from_dict({name: value for name, value in SMALL.items() if name != "warmup"})
+    assert (error.value.file, error.value.field) == (None, "warmup")
 
 
 def test_a_dict_in_itself_ends() -> None:

@@ -59,6 +59,22 @@ def test_results_are_tables_of_every_library(scenario: narrows.Scenario) -> None
     assert "goodput" in run.report() or "Mbit/s" in run.report()
 
 
+def test_the_tables_of_a_run_are_joined_by_its_names(scenario: narrows.Scenario) -> None:
+    run = narrows.run(scenario, cc="lia", series=True)
+    compared = narrows.compare(scenario, "lia", 2, progress=False)
+    series, connections, paths = [polars.DataFrame(table) for table in (run.series, run.connections, compared.paths)]
+    assert series.join(connections, left_on="connection", right_on="name").height == series.height
+    each = connections.select(connection="name", path="paths").explode("path").drop_nulls().unnest("path")
+    joined = series.join(each, left_on=["connection", "path"], right_on=["connection", "name"])
+    assert joined.height == series.height
+    assert series.join(paths, on="path").height == series.height
+    of = getattr(pandas.DataFrame, "from_arrow", lambda table: pyarrow.table(table).to_pandas())
+    merged = of(run.series).merge(of(run.connections), left_on="connection", right_on="name")
+    assert len(merged) == series.height
+    names = pyarrow.table(run.connections).select(["name", "goodput_mbps"])
+    assert pyarrow.table(run.series).join(names, keys="connection", right_keys="name").num_rows == series.height
+
+
 def test_connections_are_of_quic_where_it_is_built_in(scenario: narrows.Scenario) -> None:
     try:
         run = narrows.run(scenario, cc="gcubic+xcorr", on="quic")
@@ -126,6 +142,48 @@ def test_what_is_pickled_is_whole(scenario: narrows.Scenario, tmp_path: Path) ->
     assert copy._repr_html_() == run._repr_html_()
 
 
+def test_a_recorded_trace_stays_what_it_was(
+    scenario: narrows.Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    monkeypatch.chdir(here)
+    Path("trace").write_text("".join(f"{ms}\n" for ms in range(1, 1000, 2)))
+    Path("delays").write_text("0 20\n1 30\n2 20\n")
+    fields = 'base = "sbd/nsb-2"\nname = "mine"\ntitle = ""\nsource = ""\nduration = "3 s"\nwarmup = "1 s"\n'
+    Path("mine.toml").write_text(fields + '[links.bottleneck1.jitter.trace]\nfile = "delays"\n')
+    both = [
+        scenario.replay("bottleneck1", "trace"),
+        scenario.set("links.bottleneck1", {"trace": "./trace", "queue": "60 packets"}),
+        narrows.Scenario.load("mine.toml").replay("bottleneck2", "trace"),
+    ]
+    runs = [narrows.run(one, cc="lia", series=True) for one in both]
+    goodput = [run.to_dict()["test"]["goodput_mbps"] for run in runs]
+    text = pickle.dumps((both, runs))
+
+    def same(scenarios: list[narrows.Scenario]) -> None:
+        for one, mbps in zip(scenarios, goodput):
+            compared = narrows.compare(one, "lia", 1, progress=False).runs.to_pylist()
+            assert compared[0]["goodput_mbps"] == narrows.run(one, cc="lia").to_dict()["test"]["goodput_mbps"] == mbps
+            assert narrows.run(one.set("ssc.p_s", 0.2), cc="lia+ssc").seed == 1
+
+    # From another folder; where others stand in their place; where they are gone.
+    monkeypatch.chdir(there)
+    for change in [lambda _: None, lambda file: file.write_text("1\n500\n"), Path.unlink]:
+        for file in (here / "trace", here / "delays"):
+            change(file)
+        same(both)
+        scenarios, copies = pickle.loads(text)
+        assert scenarios == both
+        same(scenarios)
+        for copy, run in zip(copies, runs):
+            assert copy.to_dict() == run.to_dict() and copy._repr_html_() == run._repr_html_()
+    # What is replayed again is read again.
+    (here / "trace").write_text("1\n2000\n")
+    assert both[0].replay("bottleneck1", here / "trace") != both[0]
+
+
 def test_the_page_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
     run = narrows.run(scenario, cc="lia", series=True)
     html = run._repr_html_()
@@ -180,6 +238,34 @@ def test_packets_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
         (lambda s: narrows.compare(s, "lia", range(1, 9, 2)), "seeds", "from 1 to at most", "found range(1, 9, 2)"),
         (lambda s: narrows.detect([(0.0, "a", 1.0), (0.1, "a")]), "data", "(time in s, flow, delay in ms)", "found (0.1, 'a')"),
         (lambda s: narrows.detect([(0.0, "a", 1.0), ("soon", "a", 1.0)]), "data", None, "line 3"),
+        (lambda s: narrows.Scenario.load("\ud800"), "name", "a path", "no Unicode"),
+        (lambda s: narrows.run("\ud800"), "scenario", "a Scenario", None),
+        (lambda s: narrows.run(s, cc="\ud800"), "cc", "text", "no Unicode"),
+        (lambda s: narrows.run(s, law="\ud800"), "law", "a path", "no Unicode"),
+        (lambda s: s.set("\ud800", 1), "field", "text", "no Unicode"),
+        (lambda s: s.set("duration", 1, "\ud800"), "unit", "text", "no Unicode"),
+        (lambda s: s.replay("bottleneck1", "\ud800"), "path", "a path", "no Unicode"),
+        (lambda s: narrows.detect([(0.0, "\ud800", 1.0)]), "data", "UTF-8", "line 2"),
+        (lambda s: narrows.detect([(0.0, "a\nb", 1.0)]), "data", "without control characters", r"'a\nb'"),
+        (lambda s: narrows.detect(polars.DataFrame({"a": range(99)})), "data", "iter_rows()", "found a DataFrame"),
+        (lambda s: narrows.detect(pandas.DataFrame({"t_s": [1.0]})), "data", "itertuples(index=False)", None),
+        (lambda s: narrows.detect([list(range(999))]), "data", "(time in s, flow, delay in ms)", "4, 5, ...]"),
+        (lambda s: narrows.detect(5), "data", "a path, or rows", "found 5"),
+        (lambda s: narrows.detect([(0.0, "a", 1.0)], settings={"ssc.ps": 1}), "ssc.ps", None, "'ssc.p_s'"),
+        (lambda s: narrows.detect([(0.0, "a", 1.0)], settings=["ssc.ps"]), "settings", "a dict", None),
+        (lambda s: narrows.papers(None), "names", "text, or a list", None),
+        (lambda s: narrows.compare(s, "lia", 1, sweep=[1]), "sweep", "a dict", "found [1]"),
+        (lambda s: narrows.compare(s, "lia,olia", 1), "cc", "a list", '"lia,olia"'),
+        (lambda s: narrows.compare(s, "lia", 1, resume=True), "resume", "out", None),
+        (lambda s: narrows.papers("cmpbbr/figure-1", quick=True, seeds=1, resume=True), "resume", "out", None),
+        (lambda s: narrows.compare(s, "lia", 1, out="s3://bucket/x"), "out", "no URL", "s3://bucket/x"),
+        (lambda s: narrows.compare(s, "lia", 1, out=Path("s3://bucket/x")), "out", "no URL", None),
+        (lambda s: narrows.papers("cmpbbr/figure-1", quick=True, seeds=1, out="gs://bucket/x"), "out", "no URL", None),
+        (lambda s: narrows.compare(untested(), "lia", 1), "test", 'test = "FLOW"', "no flow is under test"),
+        (lambda s: narrows.sweep(narrows.Plan(untested(), "lia", 1)), "test", 'test = "FLOW"', "no flow is under test"),
+        (lambda s: narrows.sweep(narrows.Plan(s, "lia", 1), "tcp://host:8786"), "client", "Client(address)", "tcp://"),
+        (lambda s: narrows.sweep(s), "plan", "a narrows.Plan", None),
+        (lambda s: s.replay("wifi", "trace"), "links.wifi.trace", None, "unknown link"),
     ],
 )
 def test_errors_say_where_and_what(scenario, call, field, expected, hint) -> None:
@@ -194,6 +280,14 @@ def test_errors_say_where_and_what(scenario, call, field, expected, hint) -> Non
     assert "found" not in (error.expected or "") and error.file is None
     copy = pickle.loads(pickle.dumps(error))
     assert (str(copy), copy.file, copy.field, copy.expected) == (str(error), error.file, error.field, error.expected)
+
+
+def untested() -> narrows.Scenario:
+    """One in which no flow is under test."""
+    fields = tomllib.loads(brief().to_toml())
+    for of_test in ("test", "phases", "rivals", "detection"):
+        fields.pop(of_test, None)
+    return narrows.Scenario.from_dict(fields)
 
 
 # As nobody, who may not do what the kernel's runs need.
@@ -220,10 +314,13 @@ def test_the_kernel_is_not_in_the_wheel_or_needs_root() -> None:
     output = subprocess.run([sys.executable, "-c", KERNEL], capture_output=True, text=True, check=False)
     assert output.returncode == 0, output.stderr
     lines = output.stdout.splitlines()
-    missing = "on: on: built without kernel support; `make install` includes it"
+    missing = "on: on: built without kernel support; `scripts/python wheel kernel` in a checkout includes it"
     # Tests of all crates together build the library with it.
     if missing in lines:
         assert lines == [missing] * 3
+        command = [sys.executable, "-m", "narrows", "kernel", "load", "olia"]
+        said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
+        assert said == f"narrows: {missing.replace('on: on:', 'kernel:')}\n"
     else:
         run, compare, sweep = lines
         assert run == compare == "kernel: kernel: emulation needs root, to create network namespaces"
@@ -268,7 +365,7 @@ def test_errors_command_no_terminal() -> None:
     assert "\x1b" not in str(error.value) and "[2J" in str(error.value)
 
 
-def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
+def test_errors_of_a_file_have_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text('base = "sbd/nsb-2"\nname = "wrong"\n[links.bottleneck1]\nrate = "fast"\n')
     with pytest.raises(narrows.Error) as error:
@@ -283,6 +380,21 @@ def test_errors_of_a_file_have_its_line(tmp_path: Path) -> None:
     with pytest.raises(narrows.Error) as error:
         narrows.Scenario.from_file(tmp_path / "none.toml")
     assert error.value.file == str(tmp_path / "none.toml")
+    # The file as it was named, and what is missing there.
+    monkeypatch.chdir(tmp_path)
+    file.write_text('name = "wrong"\ntitle = ""\nsource = ""\nduration = "3 s"\n')
+    with pytest.raises(narrows.Error, match="missing field `warmup`") as error:
+        narrows.Scenario.load("wrong.toml")
+    assert (error.value.file, error.value.field) == ("wrong.toml", "warmup")
+    # A trace, from the root.
+    for wrong in (lambda: brief().replay("bottleneck1", "none"), lambda: brief().set("links.bottleneck1.trace", "./none")):
+        with pytest.raises(narrows.Error) as error:
+            wrong()
+        assert error.value.field == "links.bottleneck1.trace"
+        assert (error.value.file == str(tmp_path / "none")) == ("cannot read" in str(error.value))
+    with pytest.raises(narrows.Error, match="cannot read") as error:
+        brief().replay("bottleneck1", "none")
+    assert error.value.file == str(tmp_path / "none")
 
 
 @pytest.mark.parametrize("call", ["run", "compare", "sweep", "points", "page", "pcap", "detect", "papers"])

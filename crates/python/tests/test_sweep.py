@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable
 from concurrent.futures import (
     CancelledError,
@@ -25,6 +26,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 import narrows
+import numpy
 import polars
 import pytest
 from conftest import brief, resident
@@ -136,6 +138,77 @@ def test_a_folder_of_results_is_the_commands(tmp_path: Path) -> None:
     subprocess.run([*command, tmp_path / "theirs"], check=True, capture_output=True)
     ours, theirs = [files(tmp_path / name) for name in ("ours", "theirs")]
     assert ours == theirs and len(ours) > 5
+
+
+def test_numbers_of_a_sweep_have_their_unit(whole: narrows.Comparison) -> None:
+    numbers = {"links.bottleneck1.rate": ([5, numpy.int64(8)], "Mbit/s"), "links.bottleneck2.queue": "10..40 packets:2"}
+    same(narrows.compare(brief(), ["lia", "olia+ssc"], 3, sweep=numbers, progress=False), whole)
+    same(narrows.sweep(narrows.Plan(brief(), ["lia", "olia+ssc"], 3, sweep=numbers)), whole)
+    wrong = {"links.bottleneck1.rate": ([5, 8], "Mbt/s")}
+    with pytest.raises(narrows.Error, match="Mbt/s") as error:
+        narrows.compare(brief(), "lia", 1, sweep=wrong, progress=False)
+    assert error.value.field == "links.bottleneck1.rate"
+    # Two values in text are no numbers with a unit.
+    pair = narrows.compare(brief(), "lia", 1, sweep={"links.bottleneck1.rate": ("5 Mbit/s", "8 Mbit/s")}, progress=False)
+    assert len(pair.rows) == 2
+
+
+def test_where_results_cannot_go_is_said_before_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(tmp_path)
+    for out in ("s3://bucket/x", Path("s3://bucket/x"), "file:///tmp/x"):
+        with pytest.raises(narrows.Error, match="no URL") as error:
+            narrows.sweep(plan(), Counting(), out=out)
+        assert error.value.field == "out"
+    with pytest.raises(narrows.Error, match="expected out, too") as error:
+        narrows.sweep(plan(), Counting(), resume=True)
+    assert error.value.field == "resume"
+    assert [file.name for file in tmp_path.iterdir()] == ["gone"]
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(narrows.Error, match="cannot find the current folder") as error:
+        narrows.sweep(plan(), Counting(), out="set")
+    assert error.value.file == "set"
+
+
+def test_a_trace_is_the_same_on_all_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    for folder, step in (here, 2), (there, 3):
+        (folder / "trace").write_text("".join(f"{ms}\n" for ms in range(1, 1000, step)))
+    monkeypatch.chdir(here)
+    traced = narrows.Plan(brief().replay("bottleneck1", "trace"), "lia", 2)
+    monkeypatch.chdir(there)
+    compared = narrows.compare(traced.scenarios, "lia", 2, progress=False)
+    same(narrows.sweep(traced), compared)
+    # Of another one a worker's results are refused.
+    shutil.copy(there / "trace", here / "trace")
+    with pytest.raises(narrows.Error, match="other runs"):
+        narrows.sweep(traced)
+    same(narrows.compare(traced.scenarios, "lia", 2, progress=False), compared)
+
+
+class Shell:
+    """IPython's, behind a notebook."""
+
+    kernel = "one"
+
+
+def test_how_far_it_is_stands_on_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    narrows.compare(brief(), "lia", 2)
+    assert capsys.readouterr() == ("", "")
+    narrows.sweep(narrows.Plan(brief(), "lia", 2), progress=True)
+    assert capsys.readouterr() == ("", "\r1/1 tasks\n")
+    narrows.sweep(narrows.Plan(brief(), "lia", 2), progress=False)
+    notebook = types.SimpleNamespace(get_ipython=Shell)
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    narrows.compare(brief(), "lia", 2, progress=False)
+    assert capsys.readouterr() == ("", "")
+    narrows.compare(brief(), "lia", 2)
+    said = capsys.readouterr().err
+    assert said.startswith("\r") and said.endswith("\r2/2 runs\n") and said.count("\n") == 1
 
 
 def test_threads_of_this_process(whole: narrows.Comparison) -> None:

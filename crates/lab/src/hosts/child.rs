@@ -27,7 +27,7 @@ use crate::estimate::Estimate;
 use crate::host_id::HostId;
 use crate::panics::catch;
 use crate::recorder::Run;
-use crate::scenario::parse_here;
+use crate::scenario::{Edits, Made};
 
 /// The word that makes the command a child of itself.
 pub const CHILD: &str = "run-under-user-law";
@@ -60,7 +60,7 @@ struct Request {
     sha256: String,
     host: HostId,
     /// The scenario whole.
-    scenario: String,
+    scenario: Made,
     /// By name, which the child knows once it has the law.
     control: Option<String>,
     seed: u64,
@@ -94,7 +94,7 @@ pub fn run(host: &dyn Host, job: &Job) -> Result<Run, Error> {
         header: law.header().to_owned(),
         sha256: law.sha256().to_owned(),
         host: host.id(),
-        scenario: job.scenario.text(),
+        scenario: Made::complete(job.scenario),
         control: job.control.map(|control| control.to_string()),
         seed: job.seed,
         series: job.series,
@@ -214,7 +214,7 @@ pub fn child() -> Result<(), Error> {
 }
 
 fn simulate(request: &Request) -> Result<Run, Error> {
-    let scenario = parse_here(&request.scenario)?;
+    let scenario = request.scenario.load(&Edits::default())?;
     let stop = AtomicBool::new(false);
     let control = request.control.as_deref().map(str::parse::<Algorithm>).transpose();
     let job = Job {

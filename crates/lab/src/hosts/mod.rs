@@ -17,28 +17,37 @@ use narrows_laws::catalogue::Unknown;
 use crate::Error;
 use crate::panics::catch;
 use crate::recorder::Run;
+use crate::setup::is_library;
 
 #[cfg(any(feature = "kernel", feature = "quic"))]
 use host::honest;
 pub use host::{App, Host, Job, Live, Seen};
 pub use sim::{Join, join, parts};
 
-/// All hosts by name, the default first; instead of one that this program was built without, what
-/// includes it.
-static HOSTS: &[(&str, Result<&dyn Host, &str>)] = &[
+/// A host; of one that this program was built without, what includes it in the command and in the wheel.
+type Built = Result<&'static dyn Host, [&'static str; 2]>;
+
+/// All hosts by name, the default first.
+static HOSTS: &[(&str, Built)] = &[
     ("sim", Ok(&sim::Simulator)),
     #[cfg(feature = "kernel")]
     ("kernel", Ok(&kernel::Kernel)),
     #[cfg(not(feature = "kernel"))]
-    ("kernel", Err("make install")),
+    ("kernel", Err(["make install", "scripts/python wheel kernel"])),
     #[cfg(feature = "quic")]
     ("quic", Ok(&quic::Quic)),
     #[cfg(not(feature = "quic"))]
-    ("quic", Err("cargo build --release -p narrows --features quic")),
+    ("quic", Err(["cargo build --release -p narrows --features quic", "scripts/python wheel"])),
     #[cfg(all(feature = "kernel", feature = "quic"))]
     ("quic-real", Ok(&quic_real::QuicReal)),
     #[cfg(not(all(feature = "kernel", feature = "quic")))]
-    ("quic-real", Err("cargo build --release -p narrows --features kernel,quic")),
+    (
+        "quic-real",
+        Err([
+            "cargo build --release -p narrows --features kernel,quic",
+            "scripts/python wheel kernel",
+        ]),
+    ),
 ];
 
 /// The hosts that this program was built with, the default first.
@@ -53,7 +62,13 @@ pub fn hosts() -> impl Iterator<Item = &'static dyn Host> {
 pub fn host(name: &str) -> Result<&'static dyn Host, Error> {
     let message = match HOSTS.iter().find(|(known, _)| *known == name) {
         Some((_, Ok(host))) => return Ok(*host),
-        Some((name, Err(how))) => format!("built without {name} support; `{how}` includes it"),
+        Some((name, Err(how))) => {
+            let how = match is_library() {
+                true => format!("`{}` in a checkout", how[1]),
+                false => format!("`{}`", how[0]),
+            };
+            format!("built without {name} support; {how} includes it")
+        }
         None => {
             let known: Vec<&str> = HOSTS.iter().map(|(name, _)| *name).collect();
             Unknown::new("host", name, &known).to_string()

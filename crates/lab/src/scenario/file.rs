@@ -11,7 +11,7 @@ use super::either::{Either, Kinds, OneOf, OneOrEach, Tables};
 use super::events::EventFile;
 use super::link::{Aqm, Bursts, JitterFile, PolicerFile, ReorderFile, WifiFile};
 use super::tcp::TcpFile;
-use super::trace::TraceFormat;
+use super::trace::{TraceFormat, Traces};
 use crate::units::{BitRate, Bytes, PacketRate, Packets, Queue, Share, Time};
 
 /// The whole file.
@@ -42,6 +42,9 @@ pub struct File {
     /// Parameters: a table for each law and detector that has any, at the top of the file.
     #[serde(skip)]
     pub params: IndexMap<String, toml::Table>,
+    /// Traces on disk that were read before.
+    #[serde(skip)]
+    pub kept: Traces,
     /// Makes links and routes, or a fat tree.
     pub generator: Option<OneOf<Generator>>,
     /// The links that flows share.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::either::{Either, Kinds, OneOf};
-use super::trace::{self, DelayFormat, TraceFormat};
+use super::trace::{self, DelayFormat, TraceFormat, Traces};
 use super::{Fault, Link, file};
 use crate::units::{BitRate, Bytes, MAX_BYTES, MAX_TIME, Queue, Share, Time};
 
@@ -260,11 +260,11 @@ fn shape() -> f64 {
 }
 
 /// The largest delay and its distribution.
-fn jitter(jitter: &Either<Time, JitterFile>) -> Result<(Time, Variation), String> {
+fn jitter(jitter: &Either<Time, JitterFile>, kept: &Traces) -> Result<(Time, Variation), String> {
     let (max, distribution, correlation) = match jitter {
         Either::Word(max) => return Ok((*max, Variation::default())),
         Either::Table(JitterFile::Trace(RecordedFile { file, format })) => {
-            let delays = trace::find_delays(file, *format)?;
+            let delays = trace::find_delays(file, *format, kept)?;
             let max = Time(delays.max());
             let distribution = Distribution::Recorded(delays);
             return Ok((max, Variation { distribution, correlation: 0.0 }));
@@ -327,10 +327,10 @@ impl Default for WifiFile {
 
 /// The links of `file`.
 pub fn links(file: &file::File) -> Result<Vec<Link>, Fault> {
-    file.links.iter().map(|(name, written)| link(name, written)).collect()
+    file.links.iter().map(|(name, written)| link(name, written, &file.kept)).collect()
 }
 
-fn link(name: &str, link: &file::Link) -> Result<Link, Fault> {
+fn link(name: &str, link: &file::Link, kept: &Traces) -> Result<Link, Fault> {
     let fault = |field: &str, message: String| Fault::new(["links", name, field], message);
     let of_trace = [("format", link.format.is_some()), ("step", link.step.is_some())];
     if let Some((field, _)) = of_trace.iter().find(|of| of.1 && link.trace.is_none()) {
@@ -345,7 +345,7 @@ fn link(name: &str, link: &file::Link) -> Result<Link, Fault> {
                 return Err(fault("step", message.into()));
             }
             let step = link.step.map_or(SECOND, |step| step.0);
-            let trace = trace::find(trace, format, step);
+            let trace = trace::find(trace, format, step, kept);
             let trace = trace.map_err(|message| fault("trace", message))?;
             if trace.mean_rate() == 0 {
                 let message = format!("{}: less than 1 bit/s on average", trace.name());
@@ -358,7 +358,7 @@ fn link(name: &str, link: &file::Link) -> Result<Link, Fault> {
             return Err(fault("trace", "a link has a rate or a trace, not both".into()));
         }
     };
-    let (most, variation) = jitter(&link.jitter)
+    let (most, variation) = jitter(&link.jitter, kept)
         .map_err(|message| Fault::new(["links", name, "jitter", "trace", "file"], message))?;
     let mut config = LinkConfig {
         name: name.to_owned(),
@@ -441,6 +441,15 @@ fn discipline(aqm: &Aqm) -> Result<Discipline, String> {
 }
 
 impl file::Link {
+    /// The files that it names: its trace and that of its delays.
+    pub fn traces(&mut self) -> impl Iterator<Item = &mut String> {
+        let delays = match &mut self.jitter {
+            Either::Table(JitterFile::Trace(of)) => Some(&mut of.file),
+            _ => None,
+        };
+        self.trace.iter_mut().chain(delays)
+    }
+
     /// Writes the defaults out; `link` is what this resolves to.
     pub fn fill(&mut self, link: &Link) {
         self.delay.get_or_insert(Time(link.config.delay));

@@ -2,7 +2,7 @@
 //! place.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,8 @@ use super::document::Document;
 use super::file::File;
 use super::origin::Origin;
 use super::resolve::resolve;
-use super::{Scenario, generate, trace};
+use super::trace::{self, Traces};
+use super::{Scenario, generate};
 use crate::Error;
 
 /// What the command line changes in a scenario.
@@ -40,12 +41,15 @@ pub struct Made {
     texts: Vec<(Origin, String)>,
     /// What had been set in the text.
     settings: BTreeMap<String, String>,
+    /// Traces on disk, if they are kept.
+    #[serde(default)]
+    kept: Option<Traces>,
 }
 
 impl Made {
     fn of(name: Option<String>, origin: Origin, text: &str) -> Result<Made, Error> {
         let texts = Document::read(origin, text)?.texts();
-        Ok(Made { name, texts, settings: BTreeMap::new() })
+        Ok(Made { name, texts, settings: BTreeMap::new(), kept: None })
     }
 
     /// The file at a path, or the shipped scenario of that name.
@@ -69,7 +73,38 @@ impl Made {
     /// A loaded scenario: what [`Scenario::text`] writes in this folder, and what was set in it.
     pub fn whole(scenario: &Scenario) -> Made {
         let texts = vec![(here(), scenario.text())];
-        Made { name: None, texts, settings: scenario.settings.clone() }
+        Made { name: None, texts, settings: scenario.settings.clone(), kept: None }
+    }
+
+    /// The same with the traces that the scenario keeps.
+    pub fn complete(scenario: &Scenario) -> Made {
+        Made { kept: Some(scenario.file.kept.clone()), ..Made::whole(scenario) }
+    }
+
+    /// The same, which is loaded as it is now wherever that is: files have absolute paths, and traces are
+    /// kept once they are read.
+    pub fn lasting(self) -> Made {
+        let absolute = |(origin, text): (Origin, String)| (origin.absolute(), text);
+        let is_file = self.is_file();
+        // `-` is no file's name.
+        let name = self.name.map(|name| match is_file && name != "-" {
+            true => trace::absolute(Path::new(&name)).display().to_string(),
+            false => name,
+        });
+        let texts = self.texts.into_iter().map(absolute).collect();
+        Made { name, texts, kept: Some(Traces::default()), ..self }
+    }
+
+    /// The same with the traces that were kept as the scenario was loaded.
+    pub fn with_traces_of(self, scenario: &Scenario) -> Made {
+        let kept = self.kept.map(|_| scenario.file.kept.clone());
+        Made { kept, ..self }
+    }
+
+    /// The same, which reads the trace at this path again.
+    pub fn without_trace(mut self, path: &Path) -> Made {
+        self.kept.iter_mut().for_each(|kept| kept.forget(path));
+        self
     }
 
     /// The scenario with the edits made.
@@ -77,7 +112,7 @@ impl Made {
     /// # Errors
     /// As [`load`].
     pub fn load(&self, edits: &Edits) -> Result<Scenario, Error> {
-        let mut scenario = build(Document::of(&self.texts), edits)?;
+        let mut scenario = build(Document::of(&self.texts), edits, self.kept.as_ref())?;
         let set = std::mem::replace(&mut scenario.settings, self.settings.clone());
         scenario.settings.extend(set);
         Ok(scenario)
@@ -108,12 +143,6 @@ pub fn parse(text: &str, edits: &Edits) -> Result<Scenario, Error> {
     Made::text(text)?.load(edits)
 }
 
-/// The scenario that [`Scenario::text`] wrote in this folder, from which its traces are named.
-#[cfg(unix)]
-pub(crate) fn parse_here(text: &str) -> Result<Scenario, Error> {
-    build(Document::read(here(), text)?, &Edits::default())
-}
-
 /// The text of the file at a path, or of the shipped scenario of that name, as it stands there.
 ///
 /// # Errors
@@ -122,7 +151,7 @@ pub fn source_text(name: &str) -> Result<String, Error> {
     Origin::named(name).text()
 }
 
-fn build(mut document: Document, edits: &Edits) -> Result<Scenario, Error> {
+fn build(mut document: Document, edits: &Edits, kept: Option<&Traces>) -> Result<Scenario, Error> {
     edits.set.iter().for_each(|(field, value)| document.set(field, value));
     let mut file = document.file()?;
     // What was published holds for the scenario as it stands in its file.
@@ -133,6 +162,12 @@ fn build(mut document: Document, edits: &Edits) -> Result<Scenario, Error> {
     for edit @ (link, path) in &edits.traces {
         let name = trace::on_disk(path);
         replay(&mut file, link, name).map_err(|message| Error::input(option(edit), message))?;
+    }
+    if let Some(kept) = kept {
+        let mut used = Traces::default();
+        let names = file.links.values_mut().flat_map(|link| link.traces());
+        names.for_each(|name| used.keep(name, kept));
+        file.kept = used;
     }
     let mut scenario = resolve(file).map_err(|fault| {
         let of_trace = |(link, _): &&(String, PathBuf)| fault.field == ["links", link, "trace"];

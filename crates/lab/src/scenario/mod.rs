@@ -41,8 +41,6 @@ use crate::units::{show_rate, show_time};
 use crate::user_law;
 
 pub use file::Bound;
-#[cfg(unix)]
-pub(crate) use load::parse_here;
 pub use load::{Edits, Made, load, parse, source_text};
 pub use reference::{Field, Table, reference};
 pub use shipped::shipped;

@@ -44,6 +44,14 @@ impl Origin {
         }
     }
 
+    /// The same with an absolute path: the current folder may be another one later.
+    pub fn absolute(self) -> Origin {
+        match self {
+            Origin::Disk(path) => Origin::Disk(super::trace::absolute(&path)),
+            other => other,
+        }
+    }
+
     /// Does the text come from the same place?
     pub fn same(&self, other: &Origin) -> bool {
         match (self, other) {
@@ -113,7 +121,10 @@ impl Origin {
             }
             _ if shipped => Ok(trace.to_owned()),
             Origin::Shipped(_) => Err(format!("no trace \"{trace}\" is shipped")),
-            Origin::Memory => Err(format!("no file \"{trace}\": the scenario has no folder")),
+            Origin::Memory if Path::new(trace).is_absolute() => Ok(trace.to_owned()),
+            Origin::Memory => Err(format!(
+                "no file \"{trace}\": the scenario has no folder; expected an absolute path"
+            )),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Traces of rates and of delays that links replay: files on disk, plain or compressed, and shipped ones.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -24,8 +25,13 @@ pub fn on_disk(path: &Path) -> String {
 ///
 /// # Errors
 /// It cannot be read or is no trace of this format.
-pub fn find(name: &str, format: TraceFormat, step: Nanos) -> Result<Arc<Trace>, String> {
-    let (text, name) = contents(name)?;
+pub fn find(
+    name: &str,
+    format: TraceFormat,
+    step: Nanos,
+    kept: &Traces,
+) -> Result<Arc<Trace>, String> {
+    let (text, name) = contents(name, kept)?;
     read(&text, name, format, step).map(Arc::new)
 }
 
@@ -33,15 +39,18 @@ pub fn find(name: &str, format: TraceFormat, step: Nanos) -> Result<Arc<Trace>, 
 ///
 /// # Errors
 /// Likewise.
-pub fn find_delays(name: &str, format: DelayFormat) -> Result<Arc<Delays>, String> {
-    let (text, name) = contents(name)?;
+pub fn find_delays(name: &str, format: DelayFormat, kept: &Traces) -> Result<Arc<Delays>, String> {
+    let (text, name) = contents(name, kept)?;
     read_delays(&text, name, format).map(Arc::new)
 }
 
 /// What is in it, and its name for people.
-fn contents(name: &str) -> Result<(Vec<u8>, &str), String> {
+fn contents<'a>(name: &'a str, kept: &'a Traces) -> Result<(Cow<'a, [u8]>, &'a str), String> {
+    if let Some(Text(text)) = kept.0.get(name) {
+        return Ok((text.as_bytes().into(), name));
+    }
     let path = Path::new(name);
-    let (bytes, name) = if path.is_absolute() || path.starts_with(".") {
+    let (bytes, name) = if is_on_disk(name) {
         let name = name.strip_prefix("./").filter(|name| !name.is_empty()).unwrap_or(name);
         let bytes = std::fs::File::open(path).and_then(|file| bounded(file, MAX_TRACE));
         (bytes.map_err(|error| format!("cannot read {name}: {error}"))?, name)
@@ -58,7 +67,68 @@ fn contents(name: &str) -> Result<(Vec<u8>, &str), String> {
     } else {
         bytes
     };
-    Ok((text, name))
+    Ok((text.into(), name))
+}
+
+/// Is it the name of a trace on disk, not of a shipped one?
+fn is_on_disk(name: &str) -> bool {
+    Path::new(name).is_absolute() || Path::new(name).starts_with(".")
+}
+
+/// Traces on disk as they were read, by their absolute paths: the files may be others, or gone, later.
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Traces(BTreeMap<String, Text>);
+
+/// Unpacked.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+struct Text(Arc<str>);
+
+impl From<String> for Text {
+    fn from(text: String) -> Text {
+        Text(text.into())
+    }
+}
+
+impl From<Text> for String {
+    fn from(text: Text) -> String {
+        text.0.as_ref().into()
+    }
+}
+
+/// What is in them the links say.
+impl fmt::Debug for Traces {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+impl Traces {
+    /// Names the trace by its absolute path, and keeps it, as it was kept in `before` or is on disk; a shipped one, and
+    /// one that cannot be read, is left as it is.
+    pub fn keep(&mut self, name: &mut String, before: &Traces) {
+        if !is_on_disk(name) {
+            return;
+        }
+        *name = absolute(Path::new(name)).display().to_string();
+        let text = before.0.get(name).cloned().or_else(|| {
+            let none = Traces::default();
+            let (bytes, _) = contents(name, &none).ok()?;
+            Some(String::from_utf8(bytes.into_owned()).ok()?.into())
+        });
+        self.0.extend(text.map(|text| (name.clone(), text)));
+    }
+
+    /// Keeps the trace at a path no longer: it is to be read again.
+    pub fn forget(&mut self, path: &Path) {
+        self.0.remove(&path.display().to_string());
+    }
+}
+
+/// The path from the root; as it is where there is no current folder.
+pub fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// A format that files have as the text that it reads and prints, with a title for what that is.

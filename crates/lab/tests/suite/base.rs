@@ -3,7 +3,7 @@
 use std::fs;
 use std::sync::atomic::AtomicBool;
 
-use narrows_lab::{Edits, Job, Scenario, host, load, run};
+use narrows_lab::{Edits, Job, Made, Scenario, host, load, run};
 use narrows_net::{Distribution, Limit, MILLISECOND, SECOND};
 
 const BASE: &str = r#"
@@ -81,6 +81,26 @@ fn what_a_file_says_of_itself_is_not_inherited() {
 fn a_trace_is_beside_the_file_that_names_it() {
     let replays = BASE.replace("{ rate = \"10 Mbit/s\" }", "{ trace = \"trace\" }");
     assert_eq!(over(&replays, "").links[1].mean_rate(), 12_032_000);
+}
+
+#[test]
+fn what_lasts_is_the_same_where_its_files_are_gone() {
+    let home = tempfile::tempdir().unwrap();
+    let (file, trace) = (home.path().join("top.toml"), home.path().join("trace"));
+    fs::write(&file, BASE.replace("{ rate = \"10 Mbit/s\" }", "{ trace = \"trace\" }")).unwrap();
+    fs::write(&trace, "1\n2\n").unwrap();
+    let none = Edits::default();
+    let made = Made::named(file.to_str().unwrap()).unwrap().lasting();
+    let scenario = made.load(&none).unwrap();
+    drop(home);
+    for made in [made.with_traces_of(&scenario), Made::complete(&scenario)] {
+        let json = serde_json::to_string(&made).unwrap();
+        let made: Made = serde_json::from_str(&json).unwrap();
+        let again = made.load(&none).unwrap();
+        assert_eq!((again.text(), again.links[1].mean_rate()), (scenario.text(), 12_032_000));
+        let error = made.without_trace(&trace).load(&none).unwrap_err().to_string();
+        assert!(error.contains(&format!("cannot read {}", trace.display())), "{error}");
+    }
 }
 
 /// Its delays go round trips of 20 to 70 ms, as `ping -D` printed them, and the run has them.

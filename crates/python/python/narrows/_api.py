@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import os
+import reprlib
+import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
@@ -19,6 +22,8 @@ Path = Union[str, "os.PathLike[str]"]
 ScenarioLike = Union[Scenario, Path]
 #: ``30`` is 1 to 30; also ``"31..60"``, ``(31, 60)`` and ``range(31, 61)``.
 Seeds = Union[int, str, "tuple[int, int]", range]
+#: The values of a field: a list; numbers and their unit, ``([5, 6], "Mbit/s")``; or text, ``"1..100 Mbit/s:5:log"``.
+Values = Union[str, "Iterable[Any]", "tuple[Iterable[float], str]"]
 
 
 def run(
@@ -86,7 +91,7 @@ def compare(
     cc: str | Sequence[str],
     seeds: Seeds = 10,
     *,
-    sweep: Mapping[str, str | Iterable[Any]] | None = None,
+    sweep: Mapping[str, Values] | None = None,
     signal: str | Sequence[str] | None = None,
     on: str | Sequence[str] = "sim",
     law: Path | None = None,
@@ -107,8 +112,9 @@ def compare(
     seeds : int, tuple, range or str
         How many, from 1 on; or from one to another.
     sweep : dict, optional
-        Fields with several values, all combinations of them: a list, ``{"links.l.rate": ["1 Mbit/s", "9 Mbit/s"]}``,
-        or text, ``"1..100 Mbit/s:5:log"`` (5 values, each as many times the one before).
+        Fields with several values, all combinations of them: a list, ``{"links.l.rate": ["1 Mbit/s", "9 Mbit/s"]}``;
+        numbers and their unit, ``([1, 9], "Mbit/s")``; or text, ``"1..100 Mbit/s:5:log"`` (5 values, each as many times
+        the one before).
     signal : str or list of str, optional
         Delay signals of the detectors, a row each.
     on : str or list of str
@@ -120,11 +126,11 @@ def compare(
     out : str or path, optional
         A folder for all results, as of ``narrows compare --out``; after Ctrl-C it has each run that had finished.
     resume : bool
-        Go on with what is in `out`.
+        Go on with what is in `out`, which it needs.
     force : bool
         Run even if it may take more memory than there is, or two days.
     progress : bool or callable
-        Show how far it is, on a terminal; or call this with the runs that are done and all.
+        Show how far it is, on a terminal or in a notebook; or call this with the runs that are done and all.
 
     Returns
     -------
@@ -143,13 +149,14 @@ def compare(
     ----------
     `laws()` and `detectors()` have the source of each, `metrics()` says what the columns are.
     """
-    done = progress if callable(progress) else None
-    shown = progress is True
+    # The command's line is for a terminal.
+    line = progress is True and not in_notebook()
+    done = progress if callable(progress) else told("runs") if progress is True and not line else None
     return _narrows.compare(
         scenarios,
         cc,
         seeds,
-        None if sweep is None else dict(sweep),
+        table(sweep, "sweep", "a dict of fields and their values"),
         signal,
         on,
         law,
@@ -157,7 +164,7 @@ def compare(
         out,
         resume,
         force,
-        shown,
+        line,
         done,
     )
 
@@ -200,25 +207,81 @@ def detect(
     ----------
     `detectors()` has the source of each; ``ssc`` is RFC 8382.
     """
-    chosen = dict(settings or {})
+    chosen = table(settings, "settings", "a dict of parameters and their values") or {}
     if isinstance(data, (str, os.PathLike)):
         return _narrows.detect(data, None, detector, chosen, flows, min_packets)
-    table = io.StringIO()
-    writer = csv.writer(table, lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["flow", "t_s", "owd_ms"])
     writer.writerows(_turned(data))
-    return _narrows.detect("data", table.getvalue().encode(), detector, chosen, flows, min_packets)
+    # What is no Unicode is refused with its row.
+    rows = text.getvalue().encode("utf-8", "surrogatepass")
+    return _narrows.detect("data", rows, detector, chosen, flows, min_packets)
 
 
 def _turned(data: Iterable[tuple[float, str, float]]) -> Iterator[tuple[str, float, float]]:
     """The rows as the table has them."""
-    for row in data:
-        fields: tuple[Any, ...] = tuple(row) if isinstance(row, Iterable) else ()
-        if len(fields) != 3:
-            expected = "(time in s, flow, delay in ms)"
-            raise Error(f"data: found {row!r}; expected {expected}", field="data", expected=expected)
-        time, flow, delay = fields
-        yield flow, time, delay
+    expected = "(time in s, flow, delay in ms)"
+    columns = getattr(data, "columns", getattr(data, "column_names", None))
+    # Of a data frame the items are columns, or their names.
+    if isinstance(data, Mapping) or (columns is not None and not callable(columns)):
+        expected = f"rows {expected}, as of Polars' iter_rows() or pandas' itertuples(index=False)"
+        found = f"a {type(data).__name__}"
+    elif isinstance(data, Iterable):
+        for row in data:
+            fields: tuple[Any, ...] = tuple(row) if isinstance(row, Iterable) and not isinstance(row, str) else ()
+            if len(fields) != 3:
+                raise wrong("data", shown(row), expected)
+            time_s, flow, delay = fields
+            # It would end the line.
+            if isinstance(flow, str) and not {"\n", "\r"}.isdisjoint(flow):
+                raise wrong("data", shown(row), f"{expected}, the flow a name without control characters")
+            yield flow, time_s, delay
+        return
+    else:
+        expected, found = f"a path, or rows {expected}", shown(data)
+    raise wrong("data", found, expected)
+
+
+def shown(value: object) -> str:
+    """The beginning of a value, in one line."""
+    return " ".join(reprlib.repr(value).split())
+
+
+def wrong(field: str, found: str, expected: str) -> Error:
+    """What is said of an argument."""
+    return Error(f"{field}: found {found}; expected {expected}", field=field, expected=expected)
+
+
+def table(value: Mapping[str, Any] | None, field: str, expected: str) -> dict[str, Any] | None:
+    """A dict of what is one, or nothing."""
+    if value is None:
+        return None
+    if not isinstance(value, Mapping):
+        raise wrong(field, shown(value), expected)
+    return dict(value)
+
+
+def in_notebook() -> bool:
+    """Does a notebook show what is written?"""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel") and not sys.stderr.isatty()
+
+
+def told(what: str) -> Callable[[int, int], None]:
+    """A line that says how far it is, written over itself; not more often than one can read."""
+    last = 0.0
+
+    def tell(done: int, of: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if done < of and now - last < 0.2:
+            return
+        last = now
+        sys.stderr.write(f"\r{done}/{of} {what}" + "\n" * (done >= of))
+        sys.stderr.flush()
+
+    return tell
 
 
 def papers(
@@ -245,7 +308,7 @@ def papers(
     out : str or path, optional
         A folder that keeps each run.
     resume : bool
-        Go on with what is in `out`.
+        Go on with what is in `out`, which it needs.
 
     Returns
     -------
@@ -261,8 +324,7 @@ def papers(
     ----------
     `PaperTable.about` has a table's place in its paper, ``narrows papers list`` the papers.
     """
-    chosen = [names] if isinstance(names, str) else list(names)
-    return _narrows.papers(chosen, quick, seeds, jobs or 0, out, resume)
+    return _narrows.papers(names, quick, seeds, jobs or 0, out, resume)
 
 
 def laws() -> Table:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from narrows import _narrows
-from narrows._api import Path, ScenarioLike, Seeds
+from narrows._api import Path, ScenarioLike, Seeds, Values, shown, table, told, wrong
 from narrows._error import Error
 from narrows._narrows import Comparison
 
@@ -54,7 +54,7 @@ class Plan:
     scenarios: ScenarioLike | Iterable[ScenarioLike]
     cc: str | Sequence[str]
     seeds: Seeds = 10
-    sweep: Mapping[str, str | Iterable[Any]] | None = None
+    sweep: Mapping[str, Values] | None = None
     signal: str | Sequence[str] | None = None
     on: str | Sequence[str] = "sim"
     law: Path | None = None
@@ -66,7 +66,7 @@ def sweep(
     *,
     out: Path | None = None,
     resume: bool = False,
-    progress: Callable[[int, int], object] | None = None,
+    progress: bool | Callable[[int, int], object] | None = None,
 ) -> Comparison:
     """Run a plan on workers; the rows are those of `compare`, byte for byte.
 
@@ -85,9 +85,9 @@ def sweep(
     out : str or path, optional
         A folder that all workers reach, for one Parquet data set with a row for each run; written as tasks end.
     resume : bool
-        Go on with what is in `out`.
-    progress : callable, optional
-        Called with the tasks that are done and all.
+        Go on with what is in `out`, which it needs.
+    progress : bool or callable, optional
+        Show how far it is, on standard error; or call this with the tasks that are done and all.
 
     Returns
     -------
@@ -106,15 +106,20 @@ def sweep(
     ----------
     `laws()` and `detectors()` have the source of each, `metrics()` says what the columns are.
     """
+    if not isinstance(plan, Plan):
+        raise wrong("plan", shown(plan), "a narrows.Plan")
+    if not _takes_tasks(client):
+        raise wrong("client", shown(client), "a client of Dask, Client(address), or an Executor")
+    progress = told("tasks") if progress is True else None if progress is False else progress
     tasks = _narrows.Sweep(
         plan.scenarios,
         plan.cc,
         plan.seeds,
-        None if plan.sweep is None else dict(plan.sweep),
+        table(plan.sweep, "sweep", "a dict of fields and their values"),
         plan.signal,
         plan.on,
         plan.law,
-        None if out is None else os.path.abspath(os.fspath(out)),
+        out,
         resume,
     )
     own = client is None
@@ -146,6 +151,11 @@ def sweep(
         if executor is not client:
             executor.shutdown(wait=own and ended)
     return tasks.comparison()
+
+
+def _takes_tasks(client: Any) -> bool:
+    """Is it a client, or nobody, rather than an address or a class?"""
+    return client is None or (hasattr(client, "submit") and not isinstance(client, type))
 
 
 def _most(executor: Executor, client: Any) -> int:
