@@ -265,6 +265,8 @@ def test_packets_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
         (lambda s: narrows.sweep(narrows.Plan(untested(), "lia", 1)), "test", 'test = "FLOW"', "no flow is under test"),
         (lambda s: narrows.sweep(narrows.Plan(s, "lia", 1), "tcp://host:8786"), "client", "Client(address)", "tcp://"),
         (lambda s: narrows.sweep(s), "plan", "a narrows.Plan", None),
+        (lambda s: narrows.sweep(narrows.Plan(s, "lia", 1), progress="all"), "progress", "True, or a function", "'all'"),
+        (lambda s: narrows.compare(s, "lia", 1, progress=3), "progress", "True, or a function", "found 3"),
         (lambda s: s.replay("wifi", "trace"), "links.wifi.trace", None, "unknown link"),
     ],
 )

@@ -151,7 +151,7 @@ def compare(
     """
     # The command's line is for a terminal.
     line = progress is True and not in_notebook()
-    done = progress if callable(progress) else told("runs") if progress is True and not line else None
+    done = None if line else told(progress, "runs")
     return _narrows.compare(
         scenarios,
         cc,
@@ -268,8 +268,14 @@ def in_notebook() -> bool:
     return hasattr(shell, "kernel") and not sys.stderr.isatty()
 
 
-def told(what: str) -> Callable[[int, int], None]:
-    """A line that says how far it is, written over itself; not more often than one can read."""
+def told(progress: bool | Callable[[int, int], object] | None, what: str) -> Callable[[int, int], object] | None:
+    """What is called with how far it is: of True a line, written over itself, not more often than one can read."""
+    if progress is None or progress is False:
+        return None
+    if callable(progress):
+        return progress
+    if progress is not True:
+        raise wrong("progress", shown(progress), f"True, or a function of the {what} that are done and all")
     last = 0.0
 
     def tell(done: int, of: int) -> None:

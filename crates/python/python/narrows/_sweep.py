@@ -110,7 +110,7 @@ def sweep(
         raise wrong("plan", shown(plan), "a narrows.Plan")
     if not _takes_tasks(client):
         raise wrong("client", shown(client), "a client of Dask, Client(address), or an Executor")
-    progress = told("tasks") if progress is True else None if progress is False else progress
+    done = told(progress, "tasks")
     tasks = _narrows.Sweep(
         plan.scenarios,
         plan.cc,
@@ -132,7 +132,7 @@ def sweep(
         executor = client
     ended = False
     try:
-        _drive(tasks, executor, client, progress)
+        _drive(tasks, executor, client, done)
         ended = True
     except (BrokenExecutor, OSError) as error:
         if isinstance(error, BrokenExecutor):
