@@ -830,6 +830,25 @@ fn quiet_queues_are_compared_also_far_from_where_they_were() {
     }
 }
 
+/// The difference of two delays is then far from its reference.
+#[test]
+fn quiet_queues_are_not_shared_once_one_path_is_longer() {
+    let path = Path { rate: 200.0, noise: 2.0, ..USUAL };
+    for seed in 0..8 {
+        for step in [30.0, 100.0] {
+            let quiet = |n: u64, step: f64| -> Vec<f64> {
+                let queue = wave(10 * seed + n, 60).into_iter().enumerate();
+                let longer = |ms| if ms < 30_000 { 0.0 } else { step };
+                queue.map(|(ms, x)| 20.0 + 0.15 * x + longer(ms)).collect()
+            };
+            let one = sampled(&quiet(1, step), &path, 100 + seed);
+            let answers = held(&one, &sampled(&quiet(2, 0.0), &path, 200 + seed), 60);
+            let shared = answers.iter().filter(|&&answer| answer == Answer::Shared).count();
+            assert_eq!(shared, 0, "seed {seed}, {step} ms: {answers:?}");
+        }
+    }
+}
+
 #[test]
 fn one_queue_that_noise_hides_is_not_called_two() {
     for seed in 1..=8 {

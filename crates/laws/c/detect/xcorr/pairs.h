@@ -131,10 +131,15 @@ NR_INLINE struct nr_xcorr_values nr_xcorr_values(const struct nr_xcorr_member *a
 }
 
 /*
- * Of the fast copy what fades of the count is rounded down: with the count rounded to the nearest
- * it would stay 2/1024 below 16, and a variance below its own by 1e-4 of the squared distance from
- * the reference.
+ * What fades of a count is rounded down: with the count rounded to the nearest it would stay 2/1024
+ * below 16, and a variance below its own by 1e-4 of the squared distance from the reference, which
+ * is far where a delay has stepped.
  */
+NR_INLINE nr_u32 nr_xcorr_fade_count(nr_u32 n, nr_u32 shift)
+{
+	return n - (n >> shift);
+}
+
 NR_INLINE void nr_xcorr_fade_sums(struct nr_xcorr_sums *w, nr_u32 shift)
 {
 	w->aa = nr_xcorr_fade(w->aa, shift);
@@ -143,7 +148,7 @@ NR_INLINE void nr_xcorr_fade_sums(struct nr_xcorr_sums *w, nr_u32 shift)
 	w->rbb = nr_xcorr_fade(w->rbb, shift);
 	w->a = nr_xcorr_fade_signed(w->a, shift);
 	w->b = nr_xcorr_fade_signed(w->b, shift);
-	w->n = shift == NR_XCORR_FAST ? w->n - (w->n >> shift) : (nr_u32)nr_xcorr_fade(w->n, shift);
+	w->n = nr_xcorr_fade_count(w->n, shift);
 	w->m = (nr_u32)nr_xcorr_fade(w->m, shift);
 }
 
@@ -159,7 +164,7 @@ NR_INLINE void nr_xcorr_fade_lag(struct nr_xcorr_lag *w, nr_u32 shift)
 {
 	w->dd = nr_xcorr_fade(w->dd, shift);
 	w->d = nr_xcorr_fade_signed(w->d, shift);
-	w->n = (nr_u32)nr_xcorr_fade(w->n, shift);
+	w->n = nr_xcorr_fade_count(w->n, shift);
 }
 
 NR_NOINLINE int nr_xcorr_fade_pair(struct nr_xcorr_pair *q, nr_u32 stamp)
