@@ -139,7 +139,12 @@ fn without_rustup_other_systems_are_not_checked_and_the_script_says_why() {
 
 #[test]
 fn the_site_says_which_rust_its_mdbook_needs() {
-    let old = [("rustc", "echo 'rustc 1.85.0 (abc 2025-01-01)'"), ("python3", "")];
+    let old = [
+        ("rustc", "echo 'rustc 1.85.0 (abc 2025-01-01)'"),
+        ("python3", ""),
+        ("clang-19", ""),
+        ("llvm-ar-19", ""),
+    ];
     let (status, out, err) = Machine::with(&old).run("setup", &["site"]);
     assert_eq!((status, out.as_str()), (2, ""));
     assert_eq!(
