@@ -92,9 +92,11 @@ impl Choice {
         let set = self.set(index);
         let mut edits = edits.clone();
         edits.set.extend(set.iter().map(|point| (point.field.clone(), point.value.clone())));
-        let of = |error| {
-            of_sweep(error, &set, || made.load(&self.scenarios[index / self.points].1).is_ok())
+        let without = || {
+            let scenario = made.load(&self.scenarios[index / self.points].1)?;
+            scenario.check_law_settings(&self.controls)
         };
+        let of = |error| of_sweep(error, &set, || without().is_ok());
         let scenario = made.load(&edits).map_err(of)?;
         scenario.check_law_settings(&self.controls).map_err(of)?;
         Ok(Case { scenario, set })

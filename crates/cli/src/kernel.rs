@@ -373,17 +373,17 @@ fn with_boot(
         let (admin, stop) = begin()?;
         return now(&admin, &stop);
     }
-    if Path::new("/etc/openwrt_release").exists() {
-        let message = "OpenWrt has no systemd; expected the control in /etc/config/narrows and \
-                       `/etc/init.d/narrows enable`";
-        return Err(Error::input("--boot", message));
-    }
     let (root, command) = (Path::new("/"), this_command()?);
     // The lock also covers reading and writing the files.
     let begun = if options.dry_run { None } else { Some(begin()?) };
     let before = Boot::read(root)?;
     let mut after = before.clone();
     change(&mut after);
+    if after != Boot::default() && Path::new("/etc/openwrt_release").exists() {
+        let message = "OpenWrt has no systemd; expected the control in /etc/config/narrows and \
+                       `/etc/init.d/narrows enable`";
+        return Err(Error::input("--boot", message));
+    }
     let Some((admin, stop)) = begun else { return print(&after.show(&command)?) };
     after.write(root, &command)?;
     if let Err(error) = now(&admin, &stop) {

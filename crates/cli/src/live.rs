@@ -42,14 +42,15 @@ pub fn shown<T, V: View>(view: &V, stop: &AtomicBool, run: impl FnOnce() -> T) -
         }
     }
     let mut screen = Screen::open()?;
-    let over = AtomicBool::new(false);
+    let over = &AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let shower = scope.spawn(|| {
-            while look(&mut screen, view, &over, stop)? {}
+        // Which gives the terminal back where it cannot be drawn on.
+        let shower = scope.spawn(move || {
+            while look(&mut screen, view, over, stop)? {}
             Ok::<(), Error>(())
         });
         let result = {
-            let _over = Over(&over, stop);
+            let _over = Over(over, stop);
             run()
         };
         // A terminal that went away takes no results with it.

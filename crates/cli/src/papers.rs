@@ -49,6 +49,8 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
             (args.report.is_some(), "--report"),
             (args.plots.is_some(), "--plots"),
             (args.docs.is_some(), "--docs"),
+            (args.quick, "--quick"),
+            (args.seeds.is_some(), "--seeds"),
         ];
         if let Some((_, option)) = made.into_iter().find(|(given, _)| *given) {
             return Err(Error::input(

@@ -10,8 +10,8 @@ use std::io::{self, ErrorKind, Write};
 #[cfg(feature = "lab")]
 use std::{
     fs::File,
-    io::IsTerminal,
-    os::fd::{AsFd, OwnedFd},
+    io::{IsTerminal, Read},
+    os::fd::AsFd,
     sync::atomic::{AtomicBool, Ordering},
     time::Duration,
 };
@@ -30,7 +30,6 @@ use ratatui::{
     backend::CrosstermBackend,
     crossterm::{
         cursor::{Hide, Show},
-        event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers},
         execute,
         terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode},
     },
@@ -76,7 +75,7 @@ pub fn show(bar: &ProgressBar, text: &str) {
 pub struct Screen {
     terminal: Terminal<CrosstermBackend<io::Stdout>>,
     /// Where keys come from.
-    keys: OwnedFd,
+    keys: File,
 }
 
 /// Is there a [`Screen`]?
@@ -140,27 +139,19 @@ impl Screen {
         if !self.has_keys(wait).map_err(refused)? {
             return Ok(None);
         }
-        let mut key = None;
-        while event::poll(Duration::ZERO).map_err(refused)? {
-            let Event::Key(KeyEvent { code, modifiers, kind: KeyEventKind::Press, .. }) =
-                event::read().map_err(refused)?
-            else {
-                continue;
-            };
-            let interrupt = match code {
-                KeyCode::Char('c') => modifiers.contains(KeyModifiers::CONTROL),
-                KeyCode::Char('q') => true,
-                _ => false,
-            };
-            if interrupt {
-                return Ok(Some(Key::Interrupt));
-            }
-            key = Some(Key::Other);
-        }
-        Ok(key)
+        // Not by crossterm, which waits for ever for the rest of a key at a terminal that has hung up.
+        let mut bytes = [0; 1024];
+        let count = self.keys.read(&mut bytes).map_err(refused)?;
+        let interrupt = match bytes[..count] {
+            [] => return Err(refused(io::Error::other("it has hung up"))),
+            // A key that is written as several.
+            [0x1b, ..] => false,
+            ref typed => typed.iter().any(|byte| [0x03, b'q'].contains(byte)),
+        };
+        Ok(Some(if interrupt { Key::Interrupt } else { Key::Other }))
     }
 
-    /// Do keys come within `wait`? Crossterm would wait for them for ever at a terminal that has hung up.
+    /// Do keys come within `wait`?
     fn has_keys(&self, wait: Duration) -> io::Result<bool> {
         let mut keys = [PollFd::new(self.keys.as_fd(), PollFlags::POLLIN)];
         let wait = PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX);
@@ -176,13 +167,13 @@ impl Screen {
     }
 }
 
-/// Where crossterm reads keys.
+/// The terminal, from which keys are read.
 #[cfg(feature = "lab")]
-fn keys() -> io::Result<OwnedFd> {
+fn keys() -> io::Result<File> {
     let stdin = io::stdin();
     match stdin.is_terminal() {
-        true => stdin.as_fd().try_clone_to_owned(),
-        false => File::open("/dev/tty").map(OwnedFd::from),
+        true => stdin.as_fd().try_clone_to_owned().map(File::from),
+        false => File::open("/dev/tty"),
     }
 }
 

@@ -633,6 +633,18 @@ fn changes_on_the_command_line_are_reported_by_their_option() {
     let line = sweep("links.bottleneck1.delay=5..50 ms:2");
     let place = "--sweep links.bottleneck1.delay=50 ms: ";
     assert!(line.starts_with(place) && line.contains("routes.path1.rtt"), "{line}");
+    // Nor is it the sweep's fault.
+    let line = refused(&[
+        "compare",
+        "sbd/sb-2",
+        "--cc",
+        "lia",
+        "--set",
+        "olia.floor=1",
+        "--sweep",
+        "duration=5 s,6 s",
+    ]);
+    assert!(line.starts_with("--set olia.floor"), "{line}");
     let line = sweep("nonsense=1..5 s:2");
     assert!(line.starts_with("--sweep nonsense=1 s: unknown field `nonsense`"), "{line}");
 }

@@ -139,8 +139,9 @@ NARROWS_API uint32_t narrows_cc_abi(void);
 /*
  * A connection without paths. `control` is LAW[+DETECTOR][+START], as `narrows list` shows them:
  * "reno", "olia", "greno+xcorr", "olia+lisa". `settings` are parameters of it,
- * "xcorr.samples=8 decision.every=2" (`narrows list params`), or NULL. Returns NULL: not a control, not a setting, or no memory; the reason is
- * in `error`, one line of at most `size` bytes with its final zero, unless `size` is 0.
+ * "xcorr.samples=8 decision.every=2" (`narrows list params`), or NULL. Returns NULL: not a control,
+ * not a setting, or no memory; the reason is in `error`, one line of at most `size` bytes with its
+ * final zero, unless `size` is 0.
  */
 NARROWS_API struct narrows_cc *narrows_cc_create(const char *control, const char *settings,
 						 char *error, size_t size);

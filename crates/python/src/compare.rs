@@ -18,7 +18,8 @@ use crate::law;
 use crate::run::{inline, preformatted};
 use crate::scenario::Scenario;
 use crate::table::{Table, loads};
-use crate::value::{self, JOBS, attribute, items, names, number, setting, text, whole};
+use crate::trace::rooted;
+use crate::value::{self, JOBS, as_text, attribute, items, names, number, text, toml, whole};
 use crate::wait::{alone, at_once, wait};
 
 /// What the arguments of a comparison name.
@@ -184,7 +185,8 @@ fn axis(field: &str, values: &Bound<'_, PyAny>) -> Result<Sweep, Failure> {
 fn listed(field: &str, values: &Bound<'_, PyAny>, unit: Option<&str>) -> Result<Sweep, Failure> {
     let wrong = || Failure::of("sweep", format!("{field}: expected a list of values, or A..B:N"));
     let items = items(values)?.ok_or_else(wrong)?;
-    let values = items.map(|item| setting(&item?, field, unit)).collect::<Result<Vec<_>, _>>()?;
+    let value = |item: PyResult<_>| Ok(as_text(rooted(field, toml(&item?, field)?), unit));
+    let values = items.map(value).collect::<Result<Vec<_>, Failure>>()?;
     let mut seen = HashSet::new();
     match values.iter().find(|value| !seen.insert(*value)) {
         Some(value) => Err(Failure::of("sweep", format!("{field}: found {value} twice"))),

@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Failure, Parts};
-use crate::trace::rooted;
+use crate::trace::{is_trace, rooted};
 use crate::value::{self, as_text, path, text, toml};
 use crate::wait::at_once;
 
@@ -228,9 +228,15 @@ impl Scenario {
             let field = text(field, "field")?;
             let unit = unit.map(|unit| text(unit, "unit")).transpose()?;
             let value = rooted(&field, toml(value, &field)?);
+            let made = match &value {
+                toml::Value::String(name) if is_trace(&field) => {
+                    self.made.clone().without_trace(Path::new(name))
+                }
+                _ => self.made.clone(),
+            };
             let mut edits = self.edits.clone();
             edits.set.push((field, as_text(value, unit.as_deref())));
-            Scenario::new(self.made.clone(), edits)
+            Scenario::new(made, edits)
         })
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::{PyAttributeError, PyTypeError, PyUnicodeEncodeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple};
 use toml::Value;
 
 use crate::error::Failure;
@@ -112,6 +112,10 @@ pub fn items<'py>(
     value: &Bound<'py, PyAny>,
 ) -> PyResult<Option<impl Iterator<Item = PyResult<Bound<'py, PyAny>>> + use<'py>>> {
     let py = value.py();
+    // One process has another order of it than the next.
+    if value.is_instance_of::<PySet>() || value.is_instance_of::<PyFrozenSet>() {
+        return Ok(None);
+    }
     match value.try_iter() {
         Ok(items) => Ok(Some(items.map(move |item| py.check_signals().and(item)))),
         // What has no items says so by this error, and an iterator of someone's may, too.

@@ -182,6 +182,7 @@ def test_a_recorded_trace_stays_what_it_was(
     # What is replayed again is read again.
     (here / "trace").write_text("1\n2000\n")
     assert both[0].replay("bottleneck1", here / "trace") != both[0]
+    assert both[0].set("links.bottleneck1.trace", str(here / "trace")) != both[0]
 
 
 def test_the_page_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
@@ -256,6 +257,7 @@ def test_packets_of_a_run(scenario: narrows.Scenario, tmp_path: Path) -> None:
         (lambda s: narrows.papers(None), "names", "text, or a list", None),
         (lambda s: narrows.compare(s, "lia", 1, sweep=[1]), "sweep", "a dict", "found [1]"),
         (lambda s: narrows.compare(s, "lia,olia", 1), "cc", "a list", '"lia,olia"'),
+        (lambda s: narrows.compare(s, {"lia", "olia"}, 1), "cc", "a list", None),
         (lambda s: narrows.compare(s, "lia", 1, resume=True), "resume", "out", None),
         (lambda s: narrows.papers("cmpbbr/figure-1", quick=True, seeds=1, resume=True), "resume", "out", None),
         (lambda s: narrows.compare(s, "lia", 1, out="s3://bucket/x"), "out", "no URL", "s3://bucket/x"),

@@ -60,13 +60,10 @@ struct Seen {
     unfit: u64,
     /// Of the others, by metric.
     values: [Vec<f64>; METRICS.len()],
-}
-
-impl Seen {
-    fn goodput(&self) -> f64 {
-        let values = &self.values[0];
-        values.iter().sum::<f64>() / values.len().max(1) as f64
-    }
+    /// Their means.
+    shown: [String; METRICS.len()],
+    /// Mean, Mbit/s.
+    goodput: f64,
 }
 
 impl OfComparison {
@@ -130,8 +127,14 @@ impl OfComparison {
             seen.unfit += 1;
             return;
         }
-        for (values, (_, _, get)) in seen.values.iter_mut().zip(METRICS) {
-            values.extend(run.summary.test.as_ref().and_then(get));
+        for (metric, (_, digits, get)) in METRICS.into_iter().enumerate() {
+            seen.values[metric].extend(run.summary.test.as_ref().and_then(get));
+            let Some(spread) = Spread::of(&seen.values[metric]) else { continue };
+            let within = spread.ci95.map(|ci95| format!(" \u{b1}{ci95:.digits$}"));
+            seen.shown[metric] = format!("{:.digits$}{}", spread.mean, within.unwrap_or_default());
+            if metric == 0 {
+                seen.goodput = spread.mean;
+            }
         }
     }
 
@@ -142,7 +145,7 @@ impl OfComparison {
     fn table(&self, state: &State) -> Table<'static> {
         let shown = |metric: &usize| state.rows.iter().any(|seen| !seen.values[*metric].is_empty());
         let shown: Vec<usize> = (0..METRICS.len()).filter(shown).collect();
-        let most = state.rows.iter().map(Seen::goodput).fold(0.0, f64::max);
+        let most = state.rows.iter().map(|seen| seen.goodput).fold(0.0, f64::max);
         let row = |(labels, seen): (&Vec<String>, &Seen)| {
             let mut cells: Vec<Line> =
                 labels.iter().map(|label| Line::from(label.clone())).collect();
@@ -151,15 +154,9 @@ impl OfComparison {
                 unfit => format!(", {unfit} unfit"),
             };
             cells.push(Line::from(format!("{}/{}{unfit}", seen.done, self.seeds)).right_aligned());
-            for &metric in &shown {
-                let (_, digits, _) = METRICS[metric];
-                let text = Spread::of(&seen.values[metric]).map_or_else(String::new, |spread| {
-                    let within = spread.ci95.map(|ci95| format!(" \u{b1}{ci95:.digits$}"));
-                    format!("{:.digits$}{}", spread.mean, within.unwrap_or_default())
-                });
-                cells.push(Line::from(text).right_aligned());
-            }
-            let full = if most > 0.0 { (BAR as f64 * seen.goodput() / most).round() } else { 0.0 };
+            let numbers = shown.iter().map(|&metric| seen.shown[metric].clone());
+            cells.extend(numbers.map(|text| Line::from(text).right_aligned()));
+            let full = if most > 0.0 { (BAR as f64 * seen.goodput / most).round() } else { 0.0 };
             cells.push(Line::from("\u{2588}".repeat(full as usize)).fg(Color::Blue));
             Row::new(cells)
         };
