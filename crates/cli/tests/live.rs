@@ -161,7 +161,7 @@ fn ctrl_c_ends_a_comparison_and_keeps_what_is_done() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("c");
     let of =
-        "compare sbd/sb-2 --cc reno --seeds 2000 --set duration='2 s' --set warmup='1 s' --live";
+        "compare sbd/sb-2 --cc reno --seeds 20000 --set duration='2 s' --set warmup='1 s' --live";
     let run = narrows(&format!("{of} --out {}", out.display()));
     let lines = format!("{run}; code=$?; printf 'then '; stty -g; exit $code");
     let Some(mut terminal) = OnTerminal::new(&lines) else { return };
