@@ -74,3 +74,14 @@ fn look<V: View>(
     }
     Ok(!over || (V::STAYS && key.is_none() && !stop.load(Ordering::Relaxed)))
 }
+
+/// What a terminal of this size shows of a view.
+#[cfg(test)]
+fn lines(view: &impl View, (width, height): (u16, u16)) -> Vec<String> {
+    let backend = ratatui::backend::TestBackend::new(width, height);
+    let mut terminal = ratatui::Terminal::new(backend).unwrap();
+    terminal.draw(|frame| view.draw(frame, false)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let line = |row: u16| (0..width).map(|column| buffer[(column, row)].symbol()).collect();
+    (0..height).map(line).collect()
+}

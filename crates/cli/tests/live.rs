@@ -37,6 +37,11 @@ impl OnTerminal {
         Some(OnTerminal { child, keys, wrote })
     }
 
+    /// A command, with the terminal's settings before, as [`narrows`] has them, and after it.
+    fn with_settings(run: &str) -> Option<OnTerminal> {
+        OnTerminal::new(&format!("{run}; code=$?; printf 'then '; stty -g; exit $code"))
+    }
+
     fn wrote(&self) -> String {
         self.wrote.lock().unwrap().clone()
     }
@@ -54,11 +59,14 @@ impl OnTerminal {
         self.keys.flush().unwrap();
     }
 
-    /// What it wrote, once it has ended, and its exit code.
-    fn end(mut self, last: &str) -> (String, Option<i32>) {
-        self.wait(last);
-        let code = self.child.wait().unwrap().code();
-        (self.wrote(), code)
+    /// What it wrote between the settings, which must be the same before and after, once it has ended with this code.
+    fn ends(mut self, code: i32) -> String {
+        self.wait("then ");
+        let ended = self.child.wait().unwrap().code();
+        let wrote = self.wrote();
+        let (before, between, after) = settings(&wrote);
+        assert_eq!((before, ended), (after, Some(code)), "{wrote:?}");
+        between.to_owned()
     }
 }
 
@@ -82,18 +90,14 @@ fn ctrl_c_ends_the_run_and_gives_the_terminal_back() {
     for key in [Some(b"\x03"), Some(b"q"), None] {
         let by = if key.is_none() { "timeout --foreground -s TERM 3 " } else { "" };
         let run = run.replace("stty -g; ", &format!("stty -g; {by}"));
-        let lines = format!("{run}; code=$?; printf 'then '; stty -g; exit $code");
-        let Some(mut terminal) = OnTerminal::new(&lines) else { return };
+        let Some(mut terminal) = OnTerminal::with_settings(&run) else { return };
         terminal.wait("simulated");
         if let Some(key) = key {
             terminal.wait("group");
             terminal.press(key);
         }
-        let (wrote, code) = terminal.end("then ");
-        let (before, between, after) = settings(&wrote);
         // `timeout` has a code of its own.
-        let expected = if key.is_some() { 130 } else { 124 };
-        assert_eq!((before, code), (after, Some(expected)), "{wrote:?}");
+        let between = terminal.ends(if key.is_some() { 130 } else { 124 });
         let (_, said) = between.rsplit_once(LEFT).unwrap();
         assert!(said.contains("narrows: interrupted"), "{said:?}");
         assert!(said.contains("\u{1b}[?25h"), "the cursor is back: {said:?}");
@@ -129,14 +133,11 @@ fn a_terminal_that_goes_away_ends_the_command() {
 #[test]
 fn at_the_end_a_key_shows_the_results() {
     let run = narrows("run sbd/sb-2 --cc lia --set duration='5 s' --live");
-    let lines = format!("{run}; code=$?; printf 'then '; stty -g; exit $code");
-    let Some(mut terminal) = OnTerminal::new(&lines) else { return };
+    let Some(mut terminal) = OnTerminal::with_settings(&run) else { return };
     // Of "The run has ended" only the letters come that differ from what stood there.
     terminal.wait("a key shows");
     terminal.press(b" ");
-    let (wrote, code) = terminal.end("then ");
-    let (before, between, after) = settings(&wrote);
-    assert_eq!((before, code), (after, Some(0)), "{wrote:?}");
+    let between = terminal.ends(0);
     let (view, said) = between.rsplit_once(LEFT).unwrap();
     assert!(said.contains("Jain's index") && !view.contains("Jain's index"), "{said:?}");
 }
@@ -146,11 +147,8 @@ fn a_comparison_shows_its_rows_and_ends_with_its_report() {
     let run = narrows(
         "compare sbd/sb-2 --cc reno,lia --seeds 4 --set duration='2 s' --set warmup='1 s' --live",
     );
-    let lines = format!("{run}; code=$?; printf 'then '; stty -g; exit $code");
-    let Some(terminal) = OnTerminal::new(&lines) else { return };
-    let (wrote, code) = terminal.end("then ");
-    let (before, between, after) = settings(&wrote);
-    assert_eq!((before, code), (after, Some(0)), "{wrote:?}");
+    let Some(terminal) = OnTerminal::with_settings(&run) else { return };
+    let between = terminal.ends(0);
     let (view, said) = between.rsplit_once(LEFT).unwrap();
     assert!(view.contains("seeds 1 to 4") && view.contains("lia"), "{view:?}");
     assert!(said.contains("4 runs each") && !view.contains("4 runs each"), "{said:?}");
@@ -163,13 +161,10 @@ fn ctrl_c_ends_a_comparison_and_keeps_what_is_done() {
     let of =
         "compare sbd/sb-2 --cc reno --seeds 20000 --set duration='2 s' --set warmup='1 s' --live";
     let run = narrows(&format!("{of} --out {}", out.display()));
-    let lines = format!("{run}; code=$?; printf 'then '; stty -g; exit $code");
-    let Some(mut terminal) = OnTerminal::new(&lines) else { return };
+    let Some(mut terminal) = OnTerminal::with_settings(&run) else { return };
     terminal.wait("Mbit/s");
     terminal.press(b"\x03");
-    let (wrote, code) = terminal.end("then ");
-    let (before, between, after) = settings(&wrote);
-    assert_eq!((before, code), (after, Some(130)), "{wrote:?}");
+    let between = terminal.ends(130);
     let (_, said) = between.rsplit_once(LEFT).unwrap();
     assert!(
         said.contains("narrows: interrupted") && said.contains(" of 20000 runs are saved in"),

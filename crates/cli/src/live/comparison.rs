@@ -223,18 +223,9 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     use narrows_lab::{Case, Edits, HostId, Job, Point, Run, Seeds, SeriesOf, host, load, run};
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
 
     use super::*;
-
-    fn lines(view: &OfComparison, (width, height): (u16, u16)) -> Vec<String> {
-        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| view.draw(frame, false)).unwrap();
-        let buffer = terminal.backend().buffer();
-        let line = |row: u16| (0..width).map(|column| buffer[(column, row)].symbol()).collect();
-        (0..height).map(line).collect()
-    }
+    use crate::live::lines;
 
     fn words(line: &str) -> Vec<&str> {
         line.split_whitespace().collect()

@@ -235,10 +235,9 @@ impl View for OfRun {
 #[cfg(test)]
 mod tests {
     use narrows_lab::{Edits, load};
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
 
     use super::*;
+    use crate::live::lines;
 
     fn sample(connection: &str, path: &str, goodput: f64, cwnd: Option<u32>) -> Sample {
         Sample {
@@ -252,14 +251,6 @@ mod tests {
             goodput_mbps: Some(goodput),
             queue_ms: 3.0,
         }
-    }
-
-    fn lines(view: &OfRun, (width, height): (u16, u16)) -> Vec<String> {
-        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
-        terminal.draw(|frame| view.draw(frame, false)).unwrap();
-        let buffer = terminal.backend().buffer();
-        let line = |row: u16| (0..width).map(|column| buffer[(column, row)].symbol()).collect();
-        (0..height).map(line).collect()
     }
 
     fn view() -> OfRun {
@@ -295,7 +286,7 @@ mod tests {
         };
         let before = dots(&lines);
         view.see(Seen { time_s: 24.0, samples: &samples, places: Vec::new() });
-        assert!(dots(&self::lines(&view, (100, 24))) > before, "curves grow");
+        assert!(dots(&crate::live::lines(&view, (100, 24))) > before, "curves grow");
     }
 
     #[test]
