@@ -29,8 +29,10 @@
  *
  * Congestion events: a path that reduces publishes the time. Its siblings follow at their next
  * event of any kind but a timeout: they cut their windows once, and what was out then, lost or not,
- * is of the same event. A timeout is the path's own. If a path's own reduction is undone, it has
- * the window from before that, less the cuts that it has followed since.
+ * is of the same event: what was sent until then, or where the host does not say when, what is lost
+ * or marked until as many packets are delivered as were out. A timeout is the path's own. If a
+ * path's own reduction is undone, it has the window from before that, less the cuts that it has
+ * followed since.
  *
  * Groups that may share a bottleneck, which is not known, are flows of their own that are linked as
  * the paths of RFC 6356 are: one is not cut for the losses of another, and grows by the part
@@ -65,6 +67,9 @@
 /* Linux reports a timeout as a loss, and a few instructions later as a timeout. */
 #define NR_GROUP_TIMEOUT_US 1000u
 
+/* Times of 32 bits are compared within this of the last event, half of what they can tell apart. */
+#define NR_GROUP_CLOCK_US (1u << 30)
+
 /* Least window after a cut: one packet alone is acknowledged after 40 ms; a thin group takes that
  * where more would be further from one flow (nr_group_waits). */
 #define NR_GROUP_FLOOR 2u
@@ -89,18 +94,19 @@
 #define NR_GROUP_ONE (1u << NR_GROUP_BITS)
 
 struct nr_group {
-	nr_u64 cut_us;	   /* time of the last congestion event, own or followed; 0: none */
-	nr_u64 mask_us;	   /* when the group last gained a path */
-	nr_u64 certain_us; /* last certain sample of r0 */
-	nr_u32 out;	   /* packets out when the path followed, less those delivered since */
-	nr_u32 prior;	   /* word[0] before the path's last own event */
-	nr_u32 even;	   /* e_i of laws/gcubic.h, Q8 packets: here it fills a hole */
-	nr_u16 peak;	   /* largest V since the last cut, Q8 packets, at most 255 packets */
-	nr_u16 mean;	   /* of the peaks */
-	nr_u16 rest;	   /* cut less window, 2^-16 packet: credit when growth begins */
-	nr_u16 pairs;	   /* f in 2^-16 */
-	nr_u8 mask;	   /* of the group, at the last event */
-	nr_u8 deficit : 1; /* the rest is negative */
+	nr_u64 cut_us;	    /* time of the last congestion event, own or followed; 0: none */
+	nr_u64 mask_us;	    /* when the group last gained a path */
+	nr_u32 certain_us;  /* last certain sample of r0, wraps */
+	nr_u32 followed_us; /* when the path last followed, us | 1; 0: a newer event was its own */
+	nr_u32 out;	    /* packets out when the path followed, less those delivered since */
+	nr_u32 prior;	    /* word[0] before the path's last own event */
+	nr_u32 even;	    /* e_i of laws/gcubic.h, Q8 packets: here it fills a hole */
+	nr_u16 peak;	    /* largest V since the last cut, Q8 packets, at most 255 packets */
+	nr_u16 mean;	    /* of the peaks */
+	nr_u16 rest;	    /* cut less window, 2^-16 packet: credit when growth begins */
+	nr_u16 pairs;	    /* f in 2^-16 */
+	nr_u8 mask;	    /* of the group, at the last event */
+	nr_u8 deficit : 1;  /* the rest is negative */
 	nr_u8 thin : 1;
 	nr_u8 odd : 1; /* the rest is a packet more, as the window is even */
 };
@@ -338,8 +344,9 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 	 * as many as they would at the rate after it.
 	 */
 	g->out = ev->inflight + ev->delivered + ev->lost;
-	if (!g->out && ev->kind == NR_RECOVERY)
-		g->out = 1; /* the host has told before what was lost */
+	if (!g->out && (ev->kind == NR_RECOVERY || ev->kind == NR_ECN))
+		g->out = 1; /* the host has told before what was lost, or delivered with the mark */
+	g->followed_us = (nr_u32)ev->now_us | 1;
 	r8 = nr_group_r(line, NR_READ(line->srtt8_us));
 	held = g->out < p->cwnd ? g->out : p->cwnd;
 	p->skip = g->out - held + (rtt8 < r8 ? (nr_u32)((nr_u64)held * rtt8 / r8) : held);
@@ -348,11 +355,19 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 
 /*
  * Is a congestion event that the host reports now the one that the path has followed? Also where
- * the siblings have fallen silent since, or the masks have split.
+ * the siblings have fallen silent since, or the masks have split. What was sent until then is of it
+ * (RFC 9002, section 7.3.2, has so for a recovery). A loss is found by later deliveries, of which
+ * three are enough to count the last that were out as arrived: `out` is for hosts that do not know
+ * when it was sent.
  */
-NR_INLINE int nr_group_followed(struct nr_private *p)
+NR_INLINE int nr_group_followed(struct nr_private *p, const struct nr_event *ev)
 {
-	return nr_group(p)->out != 0;
+	struct nr_group *g = nr_group(p);
+
+	if (ev->kind == NR_TIMEOUT || !ev->sent_us)
+		return g->out != 0;
+	return g->followed_us && ev->now_us - g->cut_us < NR_GROUP_CLOCK_US &&
+	       (nr_s32)((nr_u32)ev->sent_us - g->followed_us) <= 0;
 }
 
 /* ssthresh at the path's own congestion event. */
@@ -362,10 +377,12 @@ NR_INLINE nr_u32 nr_group_ssthresh(NR_HOOK, nr_group_cut cut)
 	nr_u32 ssthresh;
 
 	g->prior = c->path[i & 7].word[0];
-	if (nr_group_followed(p))
+	if (nr_group_followed(p, ev))
 		return p->cwnd;
 	ssthresh = nr_group_reduced(NR_ARGS, cut);
 	g->cut_us = ev->now_us;
+	g->followed_us = 0;
+	g->out = 0;
 	if (ev->kind != NR_TIMEOUT)
 		NR_WRITE(c->path[i & 7].word[0], (nr_u32)ev->now_us | 1);
 	return ssthresh;
@@ -382,6 +399,7 @@ NR_INLINE void nr_group_timeout(NR_HOOK)
 	if (word && ((nr_u32)ev->now_us | 1) - word < NR_GROUP_TIMEOUT_US)
 		NR_WRITE(c->path[i & 7].word[0], nr_group(p)->prior);
 	nr_group(p)->out = 0;
+	nr_group(p)->followed_us = 0;
 }
 
 /* The path's own event was none. */
@@ -394,7 +412,8 @@ NR_INLINE void nr_group_undo(NR_HOOK)
 
 /*
  * r0, smoothed by 1/32: an acknowledgement of two packets did not wait, nor did an early one. If
- * there has been none for 1 s and 4 RTTs the path's RTT has risen, or it has only one packet out.
+ * there has been none for 1 s and 4 RTTs the path's RTT has risen, or it has only one packet out
+ * (after 71 minutes without one, as the clock repeats, it waits for as long again).
  * Not by 1/8 as srtt: g is the least of N such means, and the least is low by 0.6 (N = 2) to 1.4 (N
  * = 8) of their standard deviations, which with 1/8 are a quarter of that of a sample; the flow
  * grows by 1 / g^2.
@@ -416,8 +435,8 @@ NR_INLINE void nr_group_acked(NR_HOOK)
 	g->pairs = (nr_u16)pairs;
 	certain = !r0 || ev->delivered >= 2 || 8 * rtt_us < r0 + NR_GROUP_WAIT8;
 	if (certain)
-		g->certain_us = ev->now_us;
-	if (certain || ev->now_us - g->certain_us > 1000000 + line->srtt8_us / 2)
+		g->certain_us = (nr_u32)ev->now_us;
+	if (certain || (nr_u32)ev->now_us - g->certain_us > 1000000 + line->srtt8_us / 2)
 		r0 = r0 ? r0 - r0 / 32 + rtt_us / 4 : 8 * rtt_us;
 	NR_WRITE(line->word[1], r0 << NR_GROUP_PAIR_BITS | g->pairs >> (16 - NR_GROUP_PAIR_BITS));
 }

@@ -19,7 +19,7 @@
 
 #include "nr_port.h"
 
-#define NR_VERSION 15		    /* layout of nr_conn, nr_path, nr_private and nr_detection */
+#define NR_VERSION 16		    /* layout of nr_conn, nr_path, nr_private and nr_detection */
 #define NR_MAX_PATHS 8		    /* paths in a connection; bound of every loop */
 #define NR_LAW_PARAMS 16	    /* maximum words of a law's parameters */
 #define NR_JOIN_PARAMS 4	    /* likewise of a slow start at the join */
@@ -79,7 +79,11 @@ enum nr_advice {
 	NR_ADVICE_CLOSE,  /* close this path */
 };
 
-/* One event of one path. The host fills all fields before each call; unknown values are 0. */
+/*
+ * One event of one path. The host fills all fields before each call; unknown values are 0. The
+ * sample's packet of RECOVERY is the newest one that was lost, of ECN the newest one whose
+ * acknowledgement told of the mark.
+ */
 struct nr_event {
 	nr_u64 now_us;		 /* host's monotonic clock */
 	nr_u64 sent_us;		 /* when the sample's packet was sent */

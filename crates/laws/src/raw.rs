@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub const MAX_PATHS: usize = 8;
 
 /// Layout of [`Conn`], [`Path`] and [`Private`] (`NR_VERSION`).
-pub const VERSION: u32 = 15;
+pub const VERSION: u32 = 16;
 
 /// Words of parameters that a law may have (`NR_LAW_PARAMS`).
 pub const LAW_PARAMS: usize = 16;
@@ -121,7 +121,8 @@ pub mod flag {
 pub struct Event {
     /// Host's monotonic clock, µs.
     pub now_us: u64,
-    /// When the sample's packet was sent, µs.
+    /// When the sample's packet was sent, µs; with [`EventKind::Recovery`] and [`EventKind::Ecn`] the newest one
+    /// that was lost, or whose acknowledgement told of the mark. 0: not known.
     pub sent_us: u64,
     /// Delivery rate of the sample, bytes/s.
     pub rate: u64,

@@ -120,8 +120,10 @@ impl Host {
                 }
                 if random.one_in(u64::from(self.cwnd.clamp(20, 4_000))) {
                     let lost = 1 + random.below(3) as u32;
+                    // As a simulator or QUIC; when what was marked had left is not known, as in the kernel.
                     return Event {
                         lost,
+                        sent_us: now_us.saturating_sub(self.base_rtt_us),
                         ..self.event(now_us, EventKind::Recovery, State::Active)
                     };
                 }

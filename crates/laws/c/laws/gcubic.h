@@ -117,7 +117,7 @@ NR_INLINE nr_u32 nr_gcubic_ssthresh(NR_HOOK)
 	struct nr_cubic *cubic = &nr_gcubic(p)->cubic;
 
 	cubic->prior = cubic->now;
-	if (!nr_group_followed(p))
+	if (!nr_group_followed(p, ev))
 		nr_gcubic_reduced(p, nr_cut_together(c, i), p->cwnd, nr_group_window(p));
 	return nr_group_ssthresh(NR_ARGS, nr_gcubic_cut);
 }

@@ -412,7 +412,7 @@ fn a_path_that_fell_silent_after_an_event_does_not_cut_the_others_when_its_time_
 #[test]
 fn what_was_marked_lost_when_a_path_follows_is_of_the_same_event() {
     // All that was out is lost, and the path learns of its sibling's event by that.
-    for kind in [EventKind::Recovery, EventKind::Timeout] {
+    for kind in [EventKind::Recovery, EventKind::Timeout, EventKind::Ecn] {
         let mut host = group(&[40, 40]);
         host.report(0, EventKind::Recovery);
         host.now_us += 250_000;
@@ -422,7 +422,7 @@ fn what_was_marked_lost_when_a_path_follows_is_of_the_same_event() {
         let mut host = group(&[40, 40]);
         host.report(0, EventKind::Recovery);
         host.now_us += 250_000;
-        // Told before.
+        // Told before, or all that was out was delivered with the mark.
         let event = Event { inflight: 0, ..host.event(1, kind) };
         host.send(1, &event);
         assert_eq!(host.conn.path(1).ssthresh, 19, "{kind:?}");

@@ -27,13 +27,15 @@ enum Step {
     Idle,
     /// A sibling loses a packet.
     Sibling,
+    /// The same, and then one of those that were out here turns out to be lost.
+    Tail,
     /// The detector finds the paths apart, and together again.
     Masks,
     /// The subflow leaves, and another joins in its place.
     Join,
 }
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step::Loss,
     Step::Timeout,
     Step::Again,
@@ -41,6 +43,7 @@ const STEPS: [Step; 9] = [
     Step::Recovered,
     Step::Idle,
     Step::Sibling,
+    Step::Tail,
     Step::Masks,
     Step::Join,
 ];
@@ -113,6 +116,15 @@ impl Model {
                     self.prior = Some((cut(cwnd), Some(cut(ssthresh))));
                 }
             }
+            Step::Tail => {
+                self.take(Step::Sibling);
+                if !self.reduced {
+                    self.prior = Some((self.cwnd, self.ssthresh));
+                    self.ssthresh = Some(self.cwnd);
+                    self.reduced = true;
+                }
+                self.cwnd = self.cwnd.min(self.ssthresh.unwrap());
+            }
             Step::Masks => {}
             Step::Join => {
                 *self = Model { kept: self.kept, ..Model::new(self.kept, 10.0) };
@@ -131,10 +143,12 @@ struct Story {
     host: Host,
     model: Model,
     recovering: bool,
+    /// The host says when what is lost had left.
+    knows: bool,
 }
 
 impl Story {
-    fn new(law: &str, cwnd: u32) -> Story {
+    fn new(law: &str, cwnd: u32, knows: bool) -> Story {
         let control: Control = law.parse().unwrap();
         let mut host = Host::new(control);
         for path in 0..2 {
@@ -146,15 +160,20 @@ impl Story {
         let event = host.event(0, EventKind::Acked);
         host.send(0, &Event { cwnd, ssthresh: 2, ..event });
         let kept = if law == "greno" { 0.5 } else { 0.7 };
-        Story { host, model: Model::new(kept, cwnd.into()), recovering: false }
+        Story { host, model: Model::new(kept, cwnd.into()), recovering: false, knows }
     }
 
     /// All that is out arrives.
     fn arrive(&mut self, path: usize) {
+        self.arrive_but(path, 0);
+    }
+
+    /// All but some packets.
+    fn arrive_but(&mut self, path: usize, inflight: u32) {
         let recovering = path == 0 && self.recovering;
         let flags = if recovering { flag::IN_RECOVERY } else { 0 };
         let event = self.host.event(path, EventKind::Acked);
-        let event = Event { delivered: 500, inflight: 0, flags, ..event };
+        let event = Event { delivered: 500, inflight, flags, ..event };
         self.host.send(path, &event);
     }
 
@@ -168,10 +187,7 @@ impl Story {
         self.model.reduced &= self.recovering;
         self.host.now_us += 300_000;
         match step {
-            Step::Loss => {
-                self.host.report(0, EventKind::Recovery);
-                self.recovering = true;
-            }
+            Step::Loss => self.lose(self.host.now_us - 20_000),
             Step::Timeout => {
                 self.host.report(0, EventKind::Timeout);
                 self.recovering = false;
@@ -193,11 +209,17 @@ impl Story {
                 let event = self.host.event(0, EventKind::Restart);
                 self.host.send(0, &Event { cwnd: RESTART_CWND, ..event });
             }
-            Step::Sibling => {
-                self.host.report(1, EventKind::Recovery);
-                self.host.now_us += 1_000;
-                self.arrive(0);
-                self.host.report(1, EventKind::Recovered);
+            Step::Sibling => self.follow(0),
+            Step::Tail => {
+                let sent_us = self.host.now_us;
+                self.follow(100);
+                if self.knows {
+                    // Those behind it must arrive before it is taken for lost.
+                    self.host.now_us += 20_000;
+                    self.arrive(0);
+                    self.model.reduced &= self.recovering;
+                }
+                self.lose(sent_us);
             }
             Step::Masks => {
                 for masks in [APART, SHARED] {
@@ -214,6 +236,22 @@ impl Story {
             }
         }
         self.model.take(step);
+    }
+
+    /// Path 0 loses a packet that left then.
+    fn lose(&mut self, sent_us: u64) {
+        let event = self.host.event(0, EventKind::Recovery);
+        let sent_us = if self.knows { sent_us } else { 0 };
+        self.host.send(0, &Event { sent_us, ..event });
+        self.recovering = true;
+    }
+
+    /// Path 0 follows a loss of path 1, with so many packets in flight.
+    fn follow(&mut self, inflight: u32) {
+        self.host.report(1, EventKind::Recovery);
+        self.host.now_us += 1_000;
+        self.arrive_but(0, inflight);
+        self.host.report(1, EventKind::Recovered);
     }
 
     /// Is a window as it must be? Each cut may have rounded off what it left of a packet, and cut
@@ -242,11 +280,11 @@ impl Story {
     }
 }
 
-fn tell(law: &str, cwnd: u32, steps: &[Step]) -> Result<(), String> {
-    let mut story = Story::new(law, cwnd);
+fn tell(law: &str, cwnd: u32, knows: bool, steps: &[Step]) -> Result<(), String> {
+    let mut story = Story::new(law, cwnd, knows);
     for n in 0..steps.len() {
         story.take(steps[n]);
-        story.check(&steps[..=n]).map_err(|error| format!("{law} at {cwnd}, {error}"))?;
+        story.check(&steps[..=n]).map_err(|error| format!("{law} at {cwnd}, {knows}, {error}"))?;
     }
     Ok(())
 }
@@ -257,8 +295,10 @@ fn tell(law: &str, cwnd: u32, steps: &[Step]) -> Result<(), String> {
 fn windows_are_as_they_must_be_after_events_in_any_order() {
     fn orders(law: &str, steps: &mut Vec<Step>, left: usize) {
         if left == 0 {
-            if let Err(error) = tell(law, 64, steps) {
-                panic!("{error}");
+            for knows in [false, true] {
+                if let Err(error) = tell(law, 64, knows, steps) {
+                    panic!("{error}");
+                }
             }
             return;
         }
@@ -281,10 +321,11 @@ proptest! {
     fn also_after_longer_ones(
         law in 0..LAWS.len(),
         cwnd in 2u32..2000,
+        knows: bool,
         steps in prop::collection::vec(0..STEPS.len(), 7..24),
     ) {
         let steps: Vec<Step> = steps.into_iter().map(|step| STEPS[step]).collect();
-        prop_assert_eq!(tell(LAWS[law], cwnd, &steps), Ok(()));
+        prop_assert_eq!(tell(LAWS[law], cwnd, knows, &steps), Ok(()));
     }
 }
 
@@ -292,7 +333,7 @@ proptest! {
 #[test]
 fn a_spurious_timeout_gives_the_window_back_less_what_was_followed() {
     for (law, expected) in [("greno", 20), ("gcubic", 28)] {
-        let mut story = Story::new(law, 41);
+        let mut story = Story::new(law, 41, false);
         story.take(Step::Timeout);
         for _ in 0..5 {
             // Nothing arrives: the losses of the sibling are not its own.
@@ -306,6 +347,116 @@ fn a_spurious_timeout_gives_the_window_back_less_what_was_followed() {
         story.arrive(0);
         let restored = story.host.report(0, EventKind::Undo).cwnd;
         assert_eq!(restored, expected, "{law}");
+    }
+}
+
+/// Two paths of 40 packets in congestion avoidance, of which path 1 follows a loss of path 0 and has then
+/// got all acknowledged that was out, and three packets more.
+fn followed(law: &str) -> Host {
+    let mut host = Host::new(law.parse().unwrap());
+    for path in 0..2 {
+        host.report(path, EventKind::Joined);
+        host.avoiding_at(path, 40);
+    }
+    host.now_us += 2_000_000;
+    for path in 0..2 {
+        host.send(path, &Event { delivered: 80, ..host.event(path, EventKind::Acked) });
+        host.set_cwnd(path, 40);
+    }
+    host.report(0, EventKind::Recovery);
+    host.report(0, EventKind::Recovered);
+    host.now_us += 1_000;
+    host.report(1, EventKind::Acked);
+    host.now_us += 20_000;
+    host.send(1, &Event { delivered: 43, ..host.event(1, EventKind::Acked) });
+    host
+}
+
+/// Path 1 hears of a loss or a mark of a packet that left then.
+fn hears(host: &mut Host, kind: EventKind, sent_us: u64) {
+    host.send(1, &Event { sent_us, ..host.event(1, kind) });
+}
+
+/// A loss is found by three packets behind it (RFC 6675, RFC 9002), those of the last that were out by
+/// what left after the cut: three of ten at a window of ten.
+#[test]
+fn the_last_that_were_out_are_of_the_event_that_was_followed() {
+    for law in LAWS {
+        for kind in [EventKind::Recovery, EventKind::Ecn] {
+            let mut host = followed(law);
+            let (cut, followed_us) = (host.conn.path(1).cwnd, host.now_us - 20_000);
+            assert!(cut < 30, "{law}");
+            hears(&mut host, kind, followed_us);
+            assert_eq!(host.conn.path(1).cwnd, cut, "{law}, {kind:?}");
+            assert_eq!(host.conn.path(1).word[0], 0, "{law}, {kind:?}: siblings follow it");
+            // What left after it is another event, of all.
+            host.report(1, EventKind::Recovered);
+            host.now_us += 40_000;
+            let before = host.conn.path(0).cwnd;
+            hears(&mut host, kind, followed_us + 2);
+            host.report(0, EventKind::Acked);
+            let [sibling, own] = [0, 1].map(|path| host.conn.path(path).cwnd);
+            assert!(own < cut && sibling < before, "{law}, {kind:?}: {sibling}, {own}");
+        }
+    }
+}
+
+/// Whoever knows when a packet left needs no count: one that left after the cut and is lost before all of
+/// what was out has arrived is another event.
+#[test]
+fn a_packet_that_left_after_the_cut_is_lost_before_the_last_that_were_out_arrive() {
+    for law in LAWS {
+        let mut host = followed(law);
+        host.report(0, EventKind::Recovery);
+        host.report(0, EventKind::Recovered);
+        host.now_us += 40_000;
+        // Follows again, with 100 packets out.
+        let event = host.event(1, EventKind::Acked);
+        host.send(1, &Event { inflight: 100, ..event });
+        let cut = host.conn.path(1).cwnd;
+        host.now_us += 30_000;
+        let sent_us = host.now_us - 1_000;
+        hears(&mut host, EventKind::Recovery, sent_us);
+        assert!(host.conn.path(1).cwnd < cut, "{law}");
+    }
+}
+
+/// The time of what was followed has 32 bits of microseconds: half an hour later it would be that of
+/// packets to come.
+#[test]
+fn a_loss_long_after_what_was_followed_is_another_event() {
+    for law in LAWS {
+        for later_us in [1u64 << 30, 1 << 31, 3 << 30, (1 << 32) - 1_000_000, 1 << 32, 5 << 30] {
+            let mut host = followed(law);
+            let cut = host.conn.path(1).cwnd;
+            host.now_us += later_us;
+            let sent_us = host.now_us - 30_000;
+            hears(&mut host, EventKind::Recovery, sent_us);
+            assert!(host.conn.path(1).cwnd < cut, "{law} after {later_us} us");
+            // And another of its own: the time of the first is forgotten.
+            host.report(1, EventKind::Recovered);
+            let cut = host.conn.path(1).cwnd;
+            host.now_us += 1 << 29;
+            let sent_us = host.now_us - 30_000;
+            hears(&mut host, EventKind::Recovery, sent_us);
+            assert!(host.conn.path(1).cwnd < cut, "{law} again after {later_us} us");
+        }
+    }
+}
+
+/// What is out at a timeout is sent again: no loss after it is of what was followed.
+#[test]
+fn a_timeout_ends_what_was_followed() {
+    for law in LAWS {
+        let mut host = followed(law);
+        let followed_us = host.now_us - 20_000;
+        host.report(1, EventKind::Timeout);
+        host.set_cwnd(1, 40);
+        host.now_us += 1_000_000;
+        host.send(1, &Event { delivered: 40, ..host.event(1, EventKind::Acked) });
+        host.set_cwnd(1, 40);
+        hears(&mut host, EventKind::Recovery, followed_us);
+        assert!(host.conn.path(1).cwnd < 40, "{law}");
     }
 }
 
