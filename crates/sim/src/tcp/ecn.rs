@@ -3,7 +3,7 @@
 //! per window of data. With a scalable sender the receiver echoes each mark and no other (RFC 8257,
 //! section 3.2). Both ends agree in the handshake, which is not modelled: nobody refuses.
 
-use narrows_laws::EventKind;
+use narrows_laws::{Event, EventKind};
 use narrows_net::{Ecn, Nanos};
 use narrows_traffic::{Hides, TcpConfig};
 
@@ -123,7 +123,8 @@ impl Sender {
         self.begin_reduction();
         self.phase = Phase::Cwr;
         self.tlp.give_up();
-        self.report_reduction(controller, now, event(EventKind::Ecn));
+        let sent_us = delivered.newest.as_ref().map_or(0, |newest| newest.sent() / 1000);
+        self.report_reduction(controller, now, Event { sent_us, ..event(EventKind::Ecn) });
     }
 
     /// The reduction for a mark ends when something beyond what was then out has been acknowledged:

@@ -35,6 +35,13 @@ pub(crate) struct Newest {
     end: u64,
 }
 
+impl Newest {
+    /// When it left.
+    pub fn sent(&self) -> Nanos {
+        self.sent
+    }
+}
+
 /// A sample of the delivery rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {

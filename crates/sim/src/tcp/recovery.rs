@@ -219,7 +219,8 @@ impl Sender {
         self.phase = Phase::Recovery;
         self.tlp.give_up();
         self.check();
-        self.report_reduction(controller, now, event(EventKind::Recovery));
+        let sent_us = self.board.lost_sent() / 1000;
+        self.report_reduction(controller, now, Event { sent_us, ..event(EventKind::Recovery) });
     }
 
     /// Lets expire what is due. True if the retransmission timer of data was.

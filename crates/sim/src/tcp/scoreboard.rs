@@ -125,6 +125,8 @@ pub(crate) struct Scoreboard {
     hint: u32,
     /// End of the highest SACKed segment (Linux: fack).
     highest_sacked: u64,
+    /// When the newest of all that counted as lost had left.
+    lost_sent: Nanos,
     /// SACK blocks of the last acknowledgement: their insides need no second look.
     seen: [(u64, u64); MAX_SACK_BLOCKS],
     pub rate: RateSampler,
@@ -144,6 +146,7 @@ impl Default for Scoreboard {
             newest: NIL,
             hint: 0,
             highest_sacked: 0,
+            lost_sent: 0,
             seen: [(0, 0); MAX_SACK_BLOCKS],
             rate: RateSampler::default(),
         }
@@ -185,6 +188,16 @@ impl Scoreboard {
     /// End of the highest SACKed segment.
     pub fn highest_sacked(&self) -> u64 {
         self.highest_sacked
+    }
+
+    /// When the newest of all segments that counted as lost had left.
+    pub fn lost_sent(&self) -> Nanos {
+        self.lost_sent
+    }
+
+    /// When the last segment left.
+    pub fn last_sent(&self) -> Nanos {
+        self.segments.back().map_or(0, |s| s.sent)
     }
 
     /// Retransmissions believed to be in the network.
@@ -558,6 +571,7 @@ impl Scoreboard {
             self.retrans_out -= 1;
         }
         segment.flags = (segment.flags | LOST) & !RETRANS;
+        self.lost_sent = self.lost_sent.max(segment.sent);
         self.rate.lost(1);
         self.unlink(number);
         if index < self.index(self.hint) {

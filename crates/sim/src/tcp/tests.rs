@@ -1,18 +1,19 @@
 //! A sender against acknowledgements written by hand.
 
-use narrows_laws::{Conn, Control, Params, State};
+use narrows_laws::{Conn, Control, Event, EventKind, Params, Private, State};
 use narrows_net::{LinkConfig, Nanos, Network, RouteId};
-use narrows_traffic::{TcpConfig, Timestamps};
+use narrows_traffic::{Signal, TcpConfig, Timestamps};
 
 use super::NEVER;
 use super::psh::Behind;
 use super::recovery::Phase;
 use super::sender::Sender;
-use crate::controller::Controller;
+use crate::controller::{Controller, event};
 use crate::packet::{Ack, Packet};
 use crate::wire::Wire;
 
 mod fack;
+mod group;
 mod spurious;
 
 const MS: Nanos = 1_000_000;
@@ -36,11 +37,16 @@ impl Bench {
 
     fn with(tcp: &TcpConfig) -> Bench {
         let mut bench = Bench::closed(tcp);
-        bench.act(|sender, wire, _| sender.open(false, false, sender.route(), wire));
-        bench.now = RTT;
-        bench.act(|sender, wire, controller| assert!(sender.on_syn_ack(0, wire, controller)));
-        assert_eq!(bench.push(), 10);
+        bench.open();
         bench
+    }
+
+    /// The handshake, and the first window.
+    fn open(&mut self) {
+        self.act(|sender, wire, _| sender.open(false, false, sender.route(), wire));
+        self.now = RTT;
+        self.act(|sender, wire, controller| assert!(sender.on_syn_ack(0, wire, controller)));
+        assert_eq!(self.push(), 10);
     }
 
     /// Before the handshake.
@@ -90,9 +96,14 @@ impl Bench {
     /// An acknowledgement up to packet `ack` with a SACK of packets `from..to`, 1 ms after the
     /// last; returns how many packets leave.
     fn ack(&mut self, ack: u64, from: u64, to: u64) -> u64 {
+        self.marked(ack, from, to, false)
+    }
+
+    /// The same, which echoes a mark if `ece`.
+    fn marked(&mut self, ack: u64, from: u64, to: u64, ece: bool) -> u64 {
         self.now += MS;
         let bytes = |packets: u64| packets * u64::from(MSS);
-        let mut feedback = Ack { ack: bytes(ack), echo: self.now - RTT, ..Ack::default() };
+        let mut feedback = Ack { ack: bytes(ack), echo: self.now - RTT, ece, ..Ack::default() };
         if from < to {
             feedback.sack[0] = (bytes(from - ack) as i32, bytes(to - ack) as i32);
         }

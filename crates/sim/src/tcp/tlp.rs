@@ -3,7 +3,7 @@
 //! before the retransmission timer would. As Linux's tcp_schedule_loss_probe(),
 //! tcp_send_loss_probe() and tcp_process_tlp_ack().
 
-use narrows_laws::EventKind;
+use narrows_laws::{Event, EventKind};
 use narrows_net::Nanos;
 
 use super::NEVER;
@@ -27,13 +27,13 @@ pub(crate) struct Probe {
     pub stale: bool,
     /// End of what was sent when the last one left (Linux: tlp_high_seq); 0: none is out.
     end: u64,
-    /// It was an old segment, sent again.
-    retransmitted: bool,
+    /// It was an old segment, sent again, that had left then.
+    original: Option<Nanos>,
 }
 
 impl Default for Probe {
     fn default() -> Self {
-        Probe { at: NEVER, stale: false, end: 0, retransmitted: false }
+        Probe { at: NEVER, stale: false, end: 0, original: None }
     }
 }
 
@@ -45,7 +45,7 @@ impl Probe {
 
     /// A retransmission is out as a probe.
     pub fn is_retransmitted(&self) -> bool {
-        self.is_out() && self.retransmitted
+        self.is_out() && self.original.is_some()
     }
 
     /// The segment that ends at `end` is out as a probe again.
@@ -84,17 +84,21 @@ impl Sender {
         wire: &mut Wire,
         controller: &mut Controller,
     ) {
-        match new {
-            Some((dsn, len, behind)) => self.send_new(dsn, len, behind, wire, controller),
+        let original = match new {
+            Some((dsn, len, behind)) => {
+                self.send_new(dsn, len, behind, wire, controller);
+                None
+            }
             None => {
+                let original = self.board.last_sent();
                 let segment = self.board.retransmit_last(wire.now);
                 self.counters.retransmits += 1;
                 self.transmit(segment, false, false, wire);
+                Some(original)
             }
-        }
+        };
         self.counters.probes += 1;
-        self.tlp =
-            Probe { end: self.board.nxt(), retransmitted: new.is_none(), ..Probe::default() };
+        self.tlp = Probe { end: self.board.nxt(), original, ..Probe::default() };
         self.rto_at = wire.now + self.rtt.rto();
     }
 
@@ -112,7 +116,10 @@ impl Sender {
             return;
         }
         let twice = delivered.duplicate.as_ref().is_some_and(|duplicate| duplicate.end == end);
-        if !self.tlp.retransmitted || twice || (!delivered.una_advanced && delivered.packets == 0) {
+        if self.tlp.original.is_none()
+            || twice
+            || (!delivered.una_advanced && delivered.packets == 0)
+        {
             // All of it has arrived, the probe's original too.
             self.tlp.end = 0;
         } else if ack > end {
@@ -121,7 +128,8 @@ impl Sender {
                 return;
             }
             self.ecn.reduced();
-            self.tell(controller, now, event(EventKind::Recovery));
+            let sent_us = self.tlp.original.map_or(0, |sent| sent / 1000);
+            self.tell(controller, now, Event { sent_us, ..event(EventKind::Recovery) });
             self.report(controller, now, event(EventKind::Recovered));
         }
     }
