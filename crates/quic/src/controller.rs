@@ -550,7 +550,10 @@ impl Controller for PathController {
             (false, true) => EventKind::Ecn,
             (false, false) => EventKind::Recovery,
         };
-        let event = self.new_event(kind, now_us);
+        let mut event = self.new_event(kind, now_us);
+        if kind != EventKind::Timeout {
+            event.sent_us = self.shared().us(sent);
+        }
         self.report(&event);
         // After persistent congestion slow start runs at once (RFC 9002, section 7.6.2); a model law is
         // told when packets arrive again.
@@ -809,6 +812,64 @@ mod tests {
                     assert!(off <= 3, "{control}, {losses}: {same} bytes, {other} by {sizes:?}");
                 }
             }
+        }
+    }
+
+    /// Two paths of a group have packets 10 to 29 in flight. One loses its packet 10, the other follows as
+    /// 10 and 11 arrive, and packets 12 to 28. 30, 31 and 32 leave, and tell that 29 is lost; or 29 was marked.
+    #[test]
+    fn the_last_packets_of_what_was_in_flight_are_of_the_event_that_was_followed() {
+        for is_ecn in [false, true] {
+            let control = narrows_laws::catalogue::control("greno").unwrap();
+            let shared = Arc::new(Shared::new(control, &Params::default(), false));
+            let mut paths = [(); 2].map(|()| PathController::new(shared.clone(), 1200));
+            let start = Instant::now();
+            let at = |ms| start + Duration::from_millis(ms);
+            let send = |path: &mut PathController, numbers: std::ops::Range<u64>, ms| {
+                numbers.for_each(|number| path.on_packet_sent(at(ms), 1200, number));
+                path.on_cwnd_limited();
+            };
+            let ack = |path: &mut PathController, numbers: std::ops::Range<u64>, sent, ms| {
+                let left = path.inflight - 1200 * (numbers.end - numbers.start);
+                numbers.for_each(|number| {
+                    path.arrived(at(sent), 1200, number, Duration::from_millis(40));
+                });
+                path.on_end_acks(at(ms), left, false, None);
+            };
+            for path in &mut paths {
+                send(path, 0..10, 0);
+            }
+            for path in &mut paths {
+                ack(path, 0..10, 0, 40);
+                send(path, 10..30, 41);
+            }
+            let [path, sibling] = &mut paths;
+            sibling.on_packet_lost(1200, 10, at(81));
+            sibling.on_congestion_event(at(81), at(41), false, false, 1200, 10);
+            ack(path, 10..12, 41, 82);
+            assert_eq!(path.window.cwnd, 10);
+            ack(path, 12..29, 41, 83);
+            send(path, 30..33, 84);
+            let cwnd = |path: &PathController| path.window.cwnd;
+            let mut hear = |path: &mut PathController, number, sent, ms| {
+                if !is_ecn {
+                    path.on_packet_lost(1200, number, at(ms));
+                }
+                path.on_congestion_event(at(ms), at(sent), false, is_ecn, 1200, number);
+            };
+            if is_ecn {
+                ack(path, 29..30, 41, 123);
+            } else {
+                ack(path, 30..33, 84, 124);
+            }
+            let before = cwnd(path);
+            hear(path, 29, 41, 124);
+            assert_eq!((cwnd(path), cwnd(path) >= 10), (before, true), "{is_ecn}");
+            // What leaves now is of a new event.
+            send(path, 33..40, 125);
+            ack(path, 34..40, 125, 165);
+            hear(path, 33, 125, 165);
+            assert!(cwnd(path) < before, "{is_ecn}: {} of {before}", cwnd(path));
         }
     }
 
