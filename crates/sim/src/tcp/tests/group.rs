@@ -1,5 +1,7 @@
 //! A sender in a group: it has followed a loss of a sibling, and says when what it loses had left.
 
+use narrows_traffic::LossDetection;
+
 use super::*;
 
 /// Twenty packets are out, 10 to 29, when the path follows a loss of its sibling; the acknowledgement of
@@ -42,27 +44,30 @@ fn all_but_the_last(bench: &mut Bench) {
     assert_eq!((bench.next / u64::from(MSS), bench.sender.in_flight()), (39, 10));
 }
 
+/// By RACK the first packet that left since tells of it, before it counts as delivered; by FACK the third.
 #[test]
 fn the_last_packet_of_what_was_out_is_lost() {
-    let mut bench = followed(&TcpConfig::default());
-    all_but_the_last(&mut bench);
-    // Packets 30, 31 and 32 tell of packet 29.
-    bench.now += RTT;
-    for to in 31..=33 {
-        bench.ack(29, 30, to);
+    for loss_detection in [LossDetection::Rack, LossDetection::Fack] {
+        let mut bench = followed(&TcpConfig { loss_detection, ..TcpConfig::default() });
+        all_but_the_last(&mut bench);
+        // Packets 30, 31 and 32 tell of packet 29.
+        bench.now += RTT;
+        for to in 31..=33 {
+            bench.ack(29, 30, to);
+        }
+        assert_eq!((bench.sender.phase, published(&bench)), (Phase::Recovery, (10, 0)));
+        bench.now += RTT;
+        let all = bench.next / u64::from(MSS);
+        bench.ack(all, 0, 0);
+        assert_eq!(bench.sender.phase, Phase::Open);
+        // The next window's first packet is lost as well: that had left since.
+        bench.now += RTT;
+        for to in all + 2..=all + 4 {
+            bench.ack(all, all + 1, to);
+        }
+        let (cwnd, own) = published(&bench);
+        assert!(cwnd < 10 && own != 0, "{loss_detection:?}: {cwnd}");
     }
-    assert_eq!((bench.sender.phase, published(&bench)), (Phase::Recovery, (10, 0)));
-    bench.now += RTT;
-    let all = bench.next / u64::from(MSS);
-    bench.ack(all, 0, 0);
-    assert_eq!(bench.sender.phase, Phase::Open);
-    // The next window's first packet is lost as well: that had left since.
-    bench.now += RTT;
-    for to in all + 2..=all + 4 {
-        bench.ack(all, all + 1, to);
-    }
-    let (cwnd, own) = published(&bench);
-    assert!(cwnd < 10 && own != 0, "{cwnd}");
 }
 
 #[test]
