@@ -19,20 +19,19 @@
  * none if they leave in pairs, z = 0. What each law has is measured, not derived.
  *
  * Such a flow adds a packet each G, so its rate rises by dX/dt = 1 / G^2. If each acknowledged
- * packet adds q_i to w_i, then dX/dt = sum_i q_i w_i / r_i^2. Two solutions for q_i:
+ * packet adds q_i to w_i, then dX/dt = sum_i q_i w_i / r_i^2. Windows that grow alike have
  *
- *   equal  1 / (w_i G^2 sum_k 1 / r_k^2)   windows grow alike and become equal
- *   thin   1 / (G^2 sum_k w_k / r_k^2)     windows grow in proportion
+ *   q_i = 1 / (w_i G^2 sum_k 1 / r_k^2)
  *
- * Equal windows keep every path used, so that a detector can measure it. Windows too small to be
- * halved make the group thin; see NR_GROUP_THIN and nr_group_waits().
+ * and become equal, so that every path is used and a detector can measure it; nor does one of them
+ * grow large beside others that are too small to be halved.
  *
  * Congestion events: a path that reduces publishes the time. Its siblings follow at their next
- * event of any kind but a timeout: they cut their windows once, and what was out then, lost or not,
- * is of the same event: what was sent until then, or where the host does not say when, what is lost
- * or marked until as many packets are delivered as were out. A timeout is the path's own. If a
- * path's own reduction is undone, it has the window from before that, less the cuts that it has
- * followed since.
+ * event of any kind but a timeout: they cut their windows once. What was sent until the event is of
+ * it, lost or not (RFC 9002, section 7.3.2); where the host does not say when that was, what is
+ * lost or marked until as many packets are delivered as were out when the path followed. A timeout
+ * is the path's own. If a path's own reduction is undone, it has the window from before that, less
+ * the cuts that it has followed since.
  *
  * Groups that may share a bottleneck, which is not known, are flows of their own that are linked as
  * the paths of RFC 6356 are: one is not cut for the losses of another, and grows by the part
@@ -67,22 +66,6 @@
 /* Linux reports a timeout as a loss, and a few instructions later as a timeout. */
 #define NR_GROUP_TIMEOUT_US 1000u
 
-/* Times of 32 bits are compared within this of the last event, half of what they can tell apart. */
-#define NR_GROUP_CLOCK_US (1u << 30)
-
-/* Least window after a cut: one packet alone is acknowledged after 40 ms; a thin group takes that
- * where more would be further from one flow (nr_group_waits). */
-#define NR_GROUP_FLOOR 2u
-#define NR_GROUP_FLOOR_THIN 1u
-
-/*
- * A group is thin if the largest V between two cuts, smoothed by 1/8, is below this for each
- * member, Q8 packets: 10/3. One flow that peaks at p has the mean 3 p / 4, and a member that goes
- * from the floor of 2 to 3 and back has 5/2, so below 10/3 it would take more than its part. (Where
- * a cut leaves 7/10, the mean is 17 p / 20 and the bound 2.94; laws share this one.)
- */
-#define NR_GROUP_THIN 853u
-
 /* TCP_DELACK_MIN of Linux, 1/8 us: what a packet alone waits for its acknowledgement. */
 #define NR_GROUP_ALONE8 (8 * 40000u)
 
@@ -96,19 +79,16 @@
 struct nr_group {
 	nr_u64 cut_us;	    /* time of the last congestion event, own or followed; 0: none */
 	nr_u64 mask_us;	    /* when the group last gained a path */
-	nr_u32 certain_us;  /* last certain sample of r0, wraps */
-	nr_u32 followed_us; /* when the path last followed, us | 1; 0: a newer event was its own */
+	nr_u64 certain_us;  /* last certain sample of r0 */
 	nr_u32 out;	    /* packets out when the path followed, less those delivered since */
 	nr_u32 prior;	    /* word[0] before the path's last own event */
 	nr_u32 even;	    /* e_i of laws/gcubic.h, Q8 packets: here it fills a hole */
-	nr_u16 peak;	    /* largest V since the last cut, Q8 packets, at most 255 packets */
-	nr_u16 mean;	    /* of the peaks */
 	nr_u16 rest;	    /* cut less window, 2^-16 packet: credit when growth begins */
 	nr_u16 pairs;	    /* f in 2^-16 */
 	nr_u8 mask;	    /* of the group, at the last event */
 	nr_u8 deficit : 1;  /* the rest is negative */
-	nr_u8 thin : 1;
-	nr_u8 odd : 1; /* the rest is a packet more, as the window is even */
+	nr_u8 odd : 1;	    /* the rest is a packet more, as the window is even */
+	nr_u8 followed : 1; /* the last congestion event was a sibling's */
 };
 NR_STATIC_ASSERT(sizeof(struct nr_group) <= sizeof(nr_u64[NR_LAW_WORDS - NR_KEPT_WORDS]),
 		 "a group's state leaves room for growth that is kept");
@@ -190,10 +170,20 @@ NR_INLINE nr_u64 nr_group_window(struct nr_private *p)
 	return (p->cwnd - 1) * (nr_u64)NR_GROUP_ONE + credit + (nr_s64)nr_group_rest(p);
 }
 
-/* Least window after a cut, 2^-16 packet. */
-NR_INLINE nr_u64 nr_group_floor(const struct nr_group *g)
+/*
+ * Least window after a cut of the paths in `set`, 2^-16 packet: two, or one if n members with two
+ * packets each would be further from one flow than with one, which waits for D = 40 ms alone. One
+ * flow that is as small has at least 5/2 packets in g, the mean from its floor of 2 to 3 and back.
+ * With two packets members have up to n times its rate, with one as little as n / (g + D) of
+ * (5/2) / g: two if n < 5 (g + D) / (2 n g).
+ */
+NR_NOINLINE nr_u64 nr_group_floor(const struct nr_conn *c, nr_u32 set)
 {
-	return (g->thin ? NR_GROUP_FLOOR_THIN : NR_GROUP_FLOOR) * NR_GROUP_ONE;
+	nr_u32 n = NR_ONES64(set), rtt8 = nr_group_rtt(c, set);
+
+	if (n == 1 || 2ull * n * n * rtt8 < 5 * ((nr_u64)rtt8 + NR_GROUP_ALONE8))
+		return 2 * NR_GROUP_ONE;
+	return NR_GROUP_ONE;
 }
 
 /* A window, packets, less a cut that leaves `less`, 2^-16 packet. */
@@ -204,9 +194,10 @@ NR_NOINLINE nr_u32 nr_group_least(nr_u32 window, nr_u64 less, nr_u64 floor)
 }
 
 /* A window that is not in use now, after a cut; packets. */
-NR_INLINE nr_u32 nr_group_less(const struct nr_group *g, nr_u32 window, nr_u32 n, nr_group_cut cut)
+NR_INLINE nr_u32 nr_group_less(const struct nr_conn *c, nr_u32 window, nr_u32 set, nr_group_cut cut)
 {
-	return nr_group_least(window, cut(window * (nr_u64)NR_GROUP_ONE, n), nr_group_floor(g));
+	return nr_group_least(window, cut(window * (nr_u64)NR_GROUP_ONE, NR_ONES64(set)),
+			      nr_group_floor(c, set));
 }
 
 /*
@@ -225,17 +216,6 @@ NR_INLINE nr_u64 nr_group_even(struct nr_group *g, nr_u64 window)
 }
 
 /*
- * Would n members with a packet each be further from one flow than with two, as each packet waits
- * for D = 40 ms? One flow has at least 5/2 packets in g, the mean from its floor of 2 to 3 and
- * back, and in a thin group at most n times that. With two packets members have up to n times one
- * flow's rate, with one as little as n / (g + D) of (5/2) / g: two if n < 5 (g + D) / (2 n g).
- */
-NR_INLINE int nr_group_waits(nr_u32 rtt8, nr_u32 n)
-{
-	return 2ull * n * n * rtt8 < 5 * ((nr_u64)rtt8 + NR_GROUP_ALONE8);
-}
-
-/*
  * The window after a cut, whole packets. Its fraction stays as credit; so does, below zero, what a
  * window at the floor is above the cut, at most a packet: a deficit, made up before the window
  * grows.
@@ -244,15 +224,8 @@ NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 {
 	struct nr_group *g = nr_group(p);
 	nr_u32 set = nr_cut_together(c, i), n = NR_ONES64(set);
-	nr_u64 window = nr_group_window(p), floor, less;
+	nr_u64 window = nr_group_window(p), floor = nr_group_floor(c, set), less;
 
-	if (g->peak) {
-		g->mean = g->mean ? (nr_u16)(g->mean - g->mean / 8 + g->peak / 8) : g->peak;
-		g->peak = 0;
-	}
-	g->thin =
-	    g->mean && g->mean < NR_GROUP_THIN * n && !nr_group_waits(nr_group_rtt(c, set), n);
-	floor = nr_group_floor(g);
 	window = cut(window > NR_GROUP_ONE ? window : NR_GROUP_ONE, n);
 	g->deficit = window < floor;
 	g->odd = 0;
@@ -276,14 +249,13 @@ NR_INLINE nr_u32 nr_group_reduced(NR_HOOK, nr_group_cut cut)
 NR_INLINE void nr_group_cut_windows(NR_HOOK, nr_group_cut cut)
 {
 	struct nr_group *g = nr_group(p);
-	nr_u32 n = NR_ONES64(nr_cut_together(c, i)), cwnd = p->cwnd, ssthresh = p->ssthresh,
-	       reduced;
+	nr_u32 set = nr_cut_together(c, i), cwnd = p->cwnd, ssthresh = p->ssthresh, reduced;
 
 	reduced = nr_group_reduced(NR_ARGS, cut);
 	if (!nr_first_slow_start(p) && cwnd < ssthresh) {
 		g->rest = 0;
 		g->odd = 0;
-		ssthresh = nr_group_less(g, ssthresh, n, cut);
+		ssthresh = nr_group_less(c, ssthresh, set, cut);
 	} else {
 		ssthresh = reduced;
 	}
@@ -296,8 +268,8 @@ NR_INLINE void nr_group_cut_windows(NR_HOOK, nr_group_cut cut)
 
 		if (p->prior_ssthresh == NR_SSTHRESH_MAX || !below)
 			p->prior_ssthresh = p->prior_cwnd;
-		p->prior_cwnd = nr_group_less(g, p->prior_cwnd, n, cut);
-		p->prior_ssthresh = nr_group_less(g, p->prior_ssthresh, n, cut);
+		p->prior_cwnd = nr_group_less(c, p->prior_cwnd, set, cut);
+		p->prior_ssthresh = nr_group_less(c, p->prior_ssthresh, set, cut);
 	}
 }
 
@@ -346,7 +318,7 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 	g->out = ev->inflight + ev->delivered + ev->lost;
 	if (!g->out && (ev->kind == NR_RECOVERY || ev->kind == NR_ECN))
 		g->out = 1; /* the host has told before what was lost, or delivered with the mark */
-	g->followed_us = (nr_u32)ev->now_us | 1;
+	g->followed = 1;
 	r8 = nr_group_r(line, NR_READ(line->srtt8_us));
 	held = g->out < p->cwnd ? g->out : p->cwnd;
 	p->skip = g->out - held + (rtt8 < r8 ? (nr_u32)((nr_u64)held * rtt8 / r8) : held);
@@ -355,10 +327,9 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
 
 /*
  * Is a congestion event that the host reports now the one that the path has followed? Also where
- * the siblings have fallen silent since, or the masks have split. What was sent until then is of it
- * (RFC 9002, section 7.3.2, has so for a recovery). A loss is found by later deliveries, of which
- * three are enough to count the last that were out as arrived: `out` is for hosts that do not know
- * when it was sent.
+ * the siblings have fallen silent since, or the masks have split. A loss is found by later
+ * deliveries, of which three are enough to count the last that were out as arrived: `out` is for
+ * hosts that do not know when it was sent.
  */
 NR_INLINE int nr_group_followed(struct nr_private *p, const struct nr_event *ev)
 {
@@ -366,8 +337,7 @@ NR_INLINE int nr_group_followed(struct nr_private *p, const struct nr_event *ev)
 
 	if (ev->kind == NR_TIMEOUT || !ev->sent_us)
 		return g->out != 0;
-	return g->followed_us && ev->now_us - g->cut_us < NR_GROUP_CLOCK_US &&
-	       (nr_s32)((nr_u32)ev->sent_us - g->followed_us) <= 0;
+	return g->followed && ev->sent_us <= g->cut_us;
 }
 
 /* ssthresh at the path's own congestion event. */
@@ -381,7 +351,7 @@ NR_INLINE nr_u32 nr_group_ssthresh(NR_HOOK, nr_group_cut cut)
 		return p->cwnd;
 	ssthresh = nr_group_reduced(NR_ARGS, cut);
 	g->cut_us = ev->now_us;
-	g->followed_us = 0;
+	g->followed = 0;
 	g->out = 0;
 	if (ev->kind != NR_TIMEOUT)
 		NR_WRITE(c->path[i & 7].word[0], (nr_u32)ev->now_us | 1);
@@ -399,7 +369,7 @@ NR_INLINE void nr_group_timeout(NR_HOOK)
 	if (word && ((nr_u32)ev->now_us | 1) - word < NR_GROUP_TIMEOUT_US)
 		NR_WRITE(c->path[i & 7].word[0], nr_group(p)->prior);
 	nr_group(p)->out = 0;
-	nr_group(p)->followed_us = 0;
+	nr_group(p)->followed = 0;
 }
 
 /* The path's own event was none. */
@@ -412,8 +382,7 @@ NR_INLINE void nr_group_undo(NR_HOOK)
 
 /*
  * r0, smoothed by 1/32: an acknowledgement of two packets did not wait, nor did an early one. If
- * there has been none for 1 s and 4 RTTs the path's RTT has risen, or it has only one packet out
- * (after 71 minutes without one, as the clock repeats, it waits for as long again).
+ * there has been none for 1 s and 4 RTTs the path's RTT has risen, or it has only one packet out.
  * Not by 1/8 as srtt: g is the least of N such means, and the least is low by 0.6 (N = 2) to 1.4 (N
  * = 8) of their standard deviations, which with 1/8 are a quarter of that of a sample; the flow
  * grows by 1 / g^2.
@@ -435,8 +404,8 @@ NR_INLINE void nr_group_acked(NR_HOOK)
 	g->pairs = (nr_u16)pairs;
 	certain = !r0 || ev->delivered >= 2 || 8 * rtt_us < r0 + NR_GROUP_WAIT8;
 	if (certain)
-		g->certain_us = (nr_u32)ev->now_us;
-	if (certain || (nr_u32)ev->now_us - g->certain_us > 1000000 + line->srtt8_us / 2)
+		g->certain_us = ev->now_us;
+	if (certain || ev->now_us - g->certain_us > 1000000 + line->srtt8_us / 2)
 		r0 = r0 ? r0 - r0 / 32 + rtt_us / 4 : 8 * rtt_us;
 	NR_WRITE(line->word[1], r0 << NR_GROUP_PAIR_BITS | g->pairs >> (16 - NR_GROUP_PAIR_BITS));
 }
@@ -479,23 +448,16 @@ NR_NOINLINE nr_u64 nr_group_sum(const struct nr_conn *c, nr_u32 set, nr_u32 what
 	return nr_fx_word(nr_fx_sum(term));
 }
 
-/* G, as nr_fx_word(), with z in 1/8; records V. */
-NR_NOINLINE nr_u64 nr_group_round(const struct nr_conn *c, nr_u32 set, struct nr_group *g,
-				  nr_u32 eighths)
+/* G, as nr_fx_word(), with z in 1/8. */
+NR_NOINLINE nr_u64 nr_group_round(const struct nr_conn *c, nr_u32 set, nr_u32 eighths)
 {
 	struct nr_fx rate, round;
-	nr_u64 v;
 
-	if (!c || !g)
+	if (!c)
 		return 0;
 	rate = nr_fx_of(nr_group_sum(c, set, NR_GROUP_RATE));
 	round = nr_fx_div(nr_fx(eighths), nr_fx_mul(nr_fx(8), rate));
-	round = nr_fx_add(nr_fx(nr_group_rtt(c, set)), round);
-	v = nr_fx_fixed(nr_fx_mul(rate, round), 8);
-	v = v < 65535 ? v : 65535;
-	if (v > g->peak)
-		g->peak = (nr_u16)v;
-	return nr_fx_word(round);
+	return nr_fx_word(nr_fx_add(nr_fx(nr_group_rtt(c, set)), round));
 }
 
 /* The largest w / r^2 of a path in `set`, as nr_fx_word(). */
@@ -543,17 +505,15 @@ NR_NOINLINE nr_u64 nr_group_part(const struct nr_conn *c, nr_u32 group, nr_u32 s
  * q_i in packets, as nr_fx_word(): growth of path i for each acknowledged packet while the flow,
  * with the G in `round`, grows by a packet a round trip.
  */
-NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set, nr_u32 thin,
-				   nr_u64 round)
+NR_NOINLINE nr_u64 nr_group_credit(const struct nr_conn *c, nr_u32 i, nr_u32 set, nr_u64 round)
 {
 	struct nr_fx all;
 
 	if (!c)
 		return 0;
-	all = nr_fx_of(nr_group_sum(c, set, thin ? NR_GROUP_WEIGHTED : NR_GROUP_EQUAL));
+	all = nr_fx_of(nr_group_sum(c, set, NR_GROUP_EQUAL));
 	all = nr_fx_mul(nr_fx_mul(nr_fx_of(round), nr_fx_of(round)), all);
-	if (!thin)
-		all = nr_fx_mul(all, nr_fx(NR_READ(c->path[i & 7].cwnd)));
+	all = nr_fx_mul(all, nr_fx(NR_READ(c->path[i & 7].cwnd)));
 	return nr_fx_word(nr_fx_div(nr_fx(1), all));
 }
 

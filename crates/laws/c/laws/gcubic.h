@@ -11,7 +11,7 @@
  *   w_i(t) = W_max_i + s_i C (t - K)^3
  *   W_est_i += a q_i each acknowledged packet
  *   s_i = q_i w_i G / r_i
- *   event of the group:   w_i = 0.7 w_i + 3/20 - 19 / (20 N), at least 2, or 1 if thin
+ *   event of the group:   w_i = 0.7 w_i + 3/20 - 19 / (20 N), at least 2 or 1
  *                         W_max_i = 0.7 w_i + 0.3 e_i, or 0.7 w_i + 0.15 e_i if w_i < W_max_i
  *
  * e_i = s_i V is w_i once windows are as growth makes them, and until then W_max_i leads
@@ -145,9 +145,9 @@ NR_NOINLINE nr_u32 nr_gcubic_share(const struct nr_conn *c, nr_u32 i, nr_u32 set
 
 	if (!c || !own)
 		return 0;
-	round = nr_group_round(c, set, &own->group, NR_GCUBIC_WAIT);
+	round = nr_group_round(c, set, NR_GCUBIC_WAIT);
 	flow = nr_fx_mul(nr_fx_of(nr_group_sum(c, set, NR_GROUP_RATE)), nr_fx_of(round));
-	credit = nr_fx_of(nr_group_credit(c, i, set, own->group.thin, round));
+	credit = nr_fx_of(nr_group_credit(c, i, set, round));
 	share = nr_fx_of(nr_group_sum(c, 1u << (i & 7), NR_GROUP_RATE));
 	share = nr_fx_mul(nr_fx_mul(share, nr_fx_of(round)), credit);
 	even = nr_fx_fixed(nr_fx_mul(share, flow), 8);

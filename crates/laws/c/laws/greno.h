@@ -6,7 +6,7 @@
  * Source: docs/method/one-flow.md; group.h has the group, RFC 5681 the flow.
  *
  *   each acknowledged packet:   w_i += min(q_i, 1 / w_i)         (group.h)
- *   event of the group:         w_i = w_i / 2 + 1/4 - 3 / (4 N), at least 2, or 1 if thin
+ *   event of the group:         w_i = w_i / 2 + 1/4 - 3 / (4 N), at least 2 or 1
  *
  * The last terms are what integers cost one flow. A window of real numbers W sends only floor(W),
  * W - 1/2 in the mean: N members send N / 2 less than their sum, one flow 1/2 less. To send as much
@@ -42,7 +42,7 @@
 
 #include "../group.h"
 
-#define NR_GRENO_WAIT 1 /* z of group.h, 1/8 */
+#define NR_GRENO_WAIT 2 /* z of group.h, 1/8 */
 
 NR_NOINLINE nr_u64 nr_greno_cut(nr_u64 window, nr_u32 n)
 {
@@ -73,10 +73,7 @@ NR_NOINLINE nr_u64 nr_greno_credit(const struct nr_conn *c, nr_u32 i, struct nr_
 	group = nr_cut_together(c, i) & set;
 	credit = nr_reno_credit(p->cwnd);
 	if (group != 1u << (i & 7)) {
-		struct nr_group *g = nr_group(p);
-		nr_u64 round = nr_group_round(c, group, g, NR_GRENO_WAIT);
-
-		one = nr_group_credit(c, i, group, g->thin, round);
+		one = nr_group_credit(c, i, group, nr_group_round(c, group, NR_GRENO_WAIT));
 		one = nr_fx_fixed(nr_fx_of(one), NR_CREDIT_BITS);
 		if (one < credit)
 			credit = one;

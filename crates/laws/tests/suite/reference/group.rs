@@ -36,7 +36,7 @@ fn equal(members: &[Member], i: usize, waits: f64) -> f64 {
 
 /// greno's growth for each acknowledged packet, packets.
 pub fn growth(members: &[Member], i: usize) -> f64 {
-    equal(members, i, 1.0 / 8.0).min(1.0 / f64::from(members[i].w))
+    equal(members, i, 1.0 / 4.0).min(1.0 / f64::from(members[i].w))
 }
 
 /// Round trip of one flow of the group's rate, and its window: some packets wait for the next.
