@@ -851,7 +851,7 @@ mod tests {
             ack(path, 12..29, 41, 83);
             send(path, 30..33, 84);
             let cwnd = |path: &PathController| path.window.cwnd;
-            let mut hear = |path: &mut PathController, number, sent, ms| {
+            let hear = |path: &mut PathController, number, sent, ms| {
                 if !is_ecn {
                     path.on_packet_lost(1200, number, at(ms));
                 }
