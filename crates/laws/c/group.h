@@ -88,7 +88,7 @@ struct nr_group {
 	nr_u8 mask;	    /* of the group, at the last event */
 	nr_u8 deficit : 1;  /* the rest is negative */
 	nr_u8 odd : 1;	    /* the rest is a packet more, as the window is even */
-	nr_u8 followed : 1; /* the last congestion event was a sibling's */
+	nr_u8 followed : 1; /* the last was a sibling's, with no timeout since */
 };
 NR_STATIC_ASSERT(sizeof(struct nr_group) <= sizeof(nr_u64[NR_LAW_WORDS - NR_KEPT_WORDS]),
 		 "a group's state leaves room for growth that is kept");
@@ -179,8 +179,11 @@ NR_INLINE nr_u64 nr_group_window(struct nr_private *p)
  */
 NR_NOINLINE nr_u64 nr_group_floor(const struct nr_conn *c, nr_u32 set)
 {
-	nr_u32 n = NR_ONES64(set), rtt8 = nr_group_rtt(c, set);
+	nr_u32 n = NR_ONES64(set), rtt8;
 
+	if (!c)
+		return 0;
+	rtt8 = nr_group_rtt(c, set);
 	if (n == 1 || 2ull * n * n * rtt8 < 5 * ((nr_u64)rtt8 + NR_GROUP_ALONE8))
 		return 2 * NR_GROUP_ONE;
 	return NR_GROUP_ONE;
@@ -329,7 +332,7 @@ NR_INLINE int nr_group_follow(NR_HOOK, nr_group_cut cut)
  * Is a congestion event that the host reports now the one that the path has followed? Also where
  * the siblings have fallen silent since, or the masks have split. A loss is found by later
  * deliveries, of which three are enough to count the last that were out as arrived: `out` is for
- * hosts that do not know when it was sent.
+ * timeouts, and for hosts that do not know when it was sent.
  */
 NR_INLINE int nr_group_followed(struct nr_private *p, const struct nr_event *ev)
 {

@@ -81,6 +81,7 @@ static void round_trip(struct narrows_cc *cc, uint32_t number, struct path *path
 		path->recovering = 1;
 		report(cc, number, path,
 		       (struct narrows_event){.now_us = now_us,
+					      .sent_us = now_us - rtt_us,
 					      .kind = NARROWS_RECOVERY,
 					      .state = NARROWS_ACTIVE,
 					      .lost = lost,

@@ -76,8 +76,8 @@ enum narrows_flag {
 /*
  * One event. What is not known is 0. `the sample` is the newest packet that the acknowledgement
  * reports; the words about it are for model laws, whose names are bbr and bbr3, and for detectors.
- * Of RECOVERY it is the newest packet that was lost: greno and gcubic look when it was sent, and of
- * ECN when the newest was whose acknowledgement told of the mark.
+ * With RECOVERY it is the newest packet that was lost, with ECN the newest whose acknowledgement
+ * told of the mark; greno and gcubic look when it was sent.
  */
 struct narrows_event {
 	uint64_t now_us;	   /* the stack's monotonic clock, of all paths the same */

@@ -120,7 +120,7 @@ impl Host {
                 }
                 if random.one_in(u64::from(self.cwnd.clamp(20, 4_000))) {
                     let lost = 1 + random.below(3) as u32;
-                    // As a simulator or QUIC; when what was marked had left is not known, as in the kernel.
+                    // As a simulator or QUIC knows it.
                     return Event {
                         lost,
                         sent_us: now_us.saturating_sub(self.base_rtt_us),
@@ -131,7 +131,10 @@ impl Host {
                     0 => self.event(now_us, EventKind::Timeout, State::Active),
                     1 => self.event(now_us, EventKind::Timeout, State::Failed),
                     2..=4 => {
-                        Event { marked: 1, ..self.event(now_us, EventKind::Ecn, State::Active) }
+                        // Half of them as in the kernel, which does not know when it had left.
+                        let sent_us = now_us.saturating_sub(self.base_rtt_us) * random.below(2);
+                        let mark = self.event(now_us, EventKind::Ecn, State::Active);
+                        Event { marked: 1, sent_us, ..mark }
                     }
                     5..=6 => self.event(now_us, EventKind::Left, State::Free),
                     7..=8 => {

@@ -552,6 +552,7 @@ impl Controller for PathController {
         };
         let mut event = self.new_event(kind, now_us);
         if kind != EventKind::Timeout {
+            // Of the largest packet that was lost, also where that had acknowledgements alone.
             event.sent_us = self.shared().us(sent);
         }
         self.report(&event);

@@ -11,7 +11,7 @@
  *   w_i(t) = W_max_i + s_i C (t - K)^3
  *   W_est_i += a q_i each acknowledged packet
  *   s_i = q_i w_i G / r_i
- *   event of the group:   w_i = 0.7 w_i + 3/20 - 19 / (20 N), at least 2 or 1
+ *   event of the group:   w_i = 0.7 w_i + 3/20 - 19 / (20 N), at least 2 or 1 (group.h)
  *                         W_max_i = 0.7 w_i + 0.3 e_i, or 0.7 w_i + 0.15 e_i if w_i < W_max_i
  *
  * e_i = s_i V is w_i once windows are as growth makes them, and until then W_max_i leads
@@ -34,7 +34,7 @@
  * the scale of the Internet. Not recommended where paths share what delays nothing, as a policer,
  * which no detector sees, or a router that queues by flow (RFC 8290): they take a share each; so
  * they do in the first ten seconds in a bottleneck, if nothing is found until then; nor where a
- * link's queue has a few packets: each path has two at least.
+ * link's queue has a few packets: each path has one or two at least.
  * BCP 133, 4: it relies on no function of the network but on losses, or on CE marks if ECN is used.
  * BCP 133, 5.3.1: none from RFC 2914: a congestion event leaves 0.7 of the windows of all paths of
  * a group, and a timeout one packet of its path's. It counts packets, so that the loss of a small

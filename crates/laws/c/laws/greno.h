@@ -6,7 +6,7 @@
  * Source: docs/method/one-flow.md; group.h has the group, RFC 5681 the flow.
  *
  *   each acknowledged packet:   w_i += min(q_i, 1 / w_i)         (group.h)
- *   event of the group:         w_i = w_i / 2 + 1/4 - 3 / (4 N), at least 2 or 1
+ *   event of the group:         w_i = w_i / 2 + 1/4 - 3 / (4 N), at least 2 or 1 (nr_group_floor)
  *
  * The last terms are what integers cost one flow. A window of real numbers W sends only floor(W),
  * W - 1/2 in the mean: N members send N / 2 less than their sum, one flow 1/2 less. To send as much
@@ -25,7 +25,7 @@
  * the scale of the Internet. Not recommended where paths share what delays nothing, as a policer,
  * which no detector sees, or a router that queues by flow (RFC 8290): they take a share each; so
  * they do in the first ten seconds in a bottleneck, if nothing is found until then; nor where a
- * link's queue has a few packets: each path has two at least.
+ * link's queue has a few packets: each path has one or two at least.
  * BCP 133, 4: it relies on no function of the network but on losses, or on CE marks if ECN is used.
  * BCP 133, 5.3.1: none from RFC 2914: a congestion event leaves half of the windows of all paths of
  * a group, and a timeout one packet of its path's. It counts packets, so that the loss of a small
