@@ -112,8 +112,10 @@ impl Criterion {
                 return Ok(match law.says(self.section) {
                     Some(text) => Outcome { verdict: Verdict::Answered, line: text, ..empty },
                     None => {
-                        let line =
-                            format!("no line \"BCP 133, {}:\" in the law's header", self.section);
+                        let line = format!(
+                            "no answer \"BCP 133, {}: ..\" in the law's header",
+                            self.section
+                        );
                         Outcome { verdict: Verdict::Missing, line, ..empty }
                     }
                 });

@@ -65,20 +65,51 @@ impl Law {
     }
 }
 
+/// A line of a header, as one of a comment.
+struct Line<'h> {
+    text: &'h str,
+    /// Is it of a comment that ends with each line?
+    slashes: bool,
+    /// Does the comment end on it?
+    last: bool,
+}
+
+impl<'h> Line<'h> {
+    fn new(line: &'h str) -> Line<'h> {
+        let line = line.trim();
+        if let Some(text) = line.strip_prefix("//") {
+            let text = text.trim_start_matches('/').trim();
+            return Line { text, slashes: true, last: false };
+        }
+        let (text, last) = line.split_once("*/").map_or((line, false), |(text, _)| (text, true));
+        let text = text.trim_start_matches("/*").trim_start_matches('*');
+        let text = if last { text.trim_end_matches('*') } else { text };
+        Line { text: text.trim(), slashes: false, last }
+    }
+}
+
 /// A paragraph of a comment ends where a line is empty, the comment ends, or another begins.
 fn paragraph(header: &str, section: &str) -> Option<String> {
     let mark = format!("BCP 133, {section}:");
-    let bare = |line: &'_ str| {
-        let line =
-            line.trim().trim_end_matches("*/").trim_start_matches("/*").trim_start_matches('*');
-        line.trim().to_owned()
-    };
-    let mut lines = header.lines().map(bare);
-    let first = lines.by_ref().find_map(|line| line.strip_prefix(&mark).map(str::to_owned))?;
-    let more = lines.take_while(|line| !line.is_empty() && !line.starts_with("BCP 133,"));
-    let text = [first].into_iter().chain(more).collect::<Vec<_>>().join(" ");
-    let text = text.replace(char::is_control, " ").trim().to_owned();
-    (!text.is_empty()).then_some(text)
+    let mut lines = header.lines().map(Line::new);
+    let (first, answer) = lines.by_ref().find_map(|line| {
+        let answer = line.text.strip_prefix(mark.as_str())?;
+        Some((line, answer))
+    })?;
+    let mut text = vec![answer];
+    let mut ended = first.last;
+    for line in lines {
+        let other = line.slashes != first.slashes || line.text.starts_with("BCP 133,");
+        if ended || other || line.text.is_empty() {
+            break;
+        }
+        text.push(line.text);
+        ended = line.last;
+    }
+    let text = text.join(" ").replace(char::is_control, " ").trim().to_owned();
+    // As a template has it.
+    let to_do = text.trim_matches(|c: char| !c.is_alphanumeric()).eq_ignore_ascii_case("todo");
+    (!text.is_empty() && !to_do).then_some(text)
 }
 
 #[cfg(test)]
@@ -93,6 +124,34 @@ mod tests {
         assert_eq!(paragraph(header, "8"), None);
         assert_eq!(paragraph(header, "3.2"), None);
         assert_eq!(paragraph("/* BCP 133, 8: no\x1bthing */", "8").as_deref(), Some("no thing"));
+    }
+
+    #[test]
+    fn a_paragraph_ends_with_its_comment() {
+        let code = "#ifndef MINE_H\n#define MINE_H\n";
+        for (comment, expected) in [
+            ("/* BCP 133, 8: none. */\n", "none."),
+            ("/** BCP 133, 8: none. **/\n", "none."),
+            ("/*\n * BCP 133, 8: none,\n * as it is Reno. */\n", "none, as it is Reno."),
+            ("/* BCP 133, 8: none,\n   as it is Reno.\n */\n", "none, as it is Reno."),
+            ("// BCP 133, 8: none.\n", "none."),
+            ("/// BCP 133, 8: none, // */\n///  as it is Reno.\n", "none, // */ as it is Reno."),
+            ("// BCP 133, 8: none.\n//\n// more\n", "none."),
+            ("// BCP 133, 8: none.\n/* more */\n", "none."),
+        ] {
+            let header = format!("{comment}{code}");
+            assert_eq!(paragraph(&header, "8").as_deref(), Some(expected), "{header}");
+        }
+    }
+
+    #[test]
+    fn what_is_to_do_is_no_answer() {
+        for header in ["// BCP 133, 8: TODO\n", "/* BCP 133, 8: todo. */\n", "/* BCP 133, 8: */\n"]
+        {
+            assert_eq!(paragraph(header, "8"), None, "{header}");
+        }
+        let header = "// BCP 133, 8: a TODO list is not kept\n";
+        assert_eq!(paragraph(header, "8").as_deref(), Some("a TODO list is not kept"));
     }
 
     #[test]
