@@ -122,7 +122,11 @@ impl Grid {
 
     /// As pages have it.
     pub fn markdown(&self) -> String {
-        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        // What others wrote may have the sign between cells.
+        let line = |cells: Vec<String>| {
+            let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+            format!("| {} |\n", cells.join(" | "))
+        };
         let mut text = line(self.heads.clone()) + &line(vec!["---".into(); self.heads.len()]);
         self.rows.iter().for_each(|row| text += &line(row.iter().map(Cell::text).collect()));
         if !self.note.is_empty() {
@@ -190,6 +194,14 @@ mod tests {
         let mut grid = grid();
         grid.note = "below".into();
         assert_eq!(grid.columns(), "claim      ours\n17 % less  worse (1 of 2)\n\nbelow\n");
+    }
+
+    #[test]
+    fn a_cell_stays_one_cell_whatever_it_says() {
+        let mut grid = Grid::new(["loss | mark"]);
+        grid.row(["a|b"]);
+        assert_eq!(grid.markdown(), "| loss \\| mark |\n| --- |\n| a\\|b |\n");
+        assert_eq!(grid.columns(), "loss | mark\na|b\n");
     }
 
     #[test]
