@@ -634,6 +634,8 @@ pub const CATALOGUE: &[Criterion] = &[
 /// # Errors
 /// A section that has none.
 pub fn select(only: &[String]) -> Result<Vec<&'static Criterion>, Error> {
+    // `5.1.2, 7.10` is what people write.
+    let only: Vec<&str> = only.iter().map(|name| name.trim()).collect();
     let chosen = |criterion: &Criterion, name: &str| {
         let (section, one) =
             name.split_once('/').map_or((name, None), |(section, one)| (section, Some(one)));
@@ -646,7 +648,7 @@ pub fn select(only: &[String]) -> Result<Vec<&'static Criterion>, Error> {
             None => below,
         }
     };
-    for name in only {
+    for &name in &only {
         if !CATALOGUE.iter().any(|criterion| chosen(criterion, name)) {
             let mut known: Vec<&str> =
                 CATALOGUE.iter().map(|criterion| criterion.section).collect();
@@ -691,6 +693,8 @@ mod tests {
         );
         assert!(named(&["5.2"]).unwrap().contains(&"5.2.3/short-and-long".into()));
         assert_eq!(named(&[]).unwrap().len(), CATALOGUE.len());
+        assert_eq!(named(&["5.1.2", " 7.10 "]), named(&["5.1.2", "7.10"]));
+        assert!(named(&[" "]).unwrap_err().contains("no such section"));
         let error = named(&["7.12"]).unwrap_err();
         assert!(error.starts_with("7.12: no such section; expected 3.2, 4, 5.1.1, "), "{error}");
         let error = named(&["9/x"]).unwrap_err();
