@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use narrows_evaluate::{
-    Law, Outcome, PAGE, Tables, catalogue, ignored, listed, of_law, page as page_of, select, shown,
+    CATALOGUE, Law, Outcome, PAGE, Tables, catalogue, ignored, listed, of_law, page as page_of,
+    select, shown,
 };
 use narrows_lab::page::{self, Fact, PageFile};
 use narrows_lab::{Error as LabError, HostId, Output, Provenance, json};
@@ -34,7 +35,7 @@ struct Made<'a> {
 pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     if args.laws.iter().any(|law| law == "list") {
         alone(&args.laws)?;
-        return print(&if args.json { json(&catalogue()) } else { listed() });
+        return list(args);
     }
     load_law(args.law.as_deref())?;
     let criteria = select(&args.only)?;
@@ -103,6 +104,26 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     print(&if args.json { json(&made) } else { shown(&found, host.id()) })
 }
 
+/// Prints the criteria.
+fn list(args: &EvaluateArgs) -> Result<(), Error> {
+    let of_runs = [
+        (args.law.is_some(), "--law"),
+        (args.quick, "--quick"),
+        (args.seeds.is_some(), "--seeds"),
+        (args.on != HostId::SIM.as_str(), "--on"),
+        (args.jobs > 0, "--jobs"),
+        (args.out.is_some(), "--out"),
+        (args.report.is_some(), "--report"),
+        (args.docs.is_some(), "--docs"),
+    ];
+    if let Some((_, option)) = of_runs.into_iter().find(|(given, _)| *given) {
+        let message = "list runs nothing; expected only --only or --json with it";
+        return Err(Error::input(option, message));
+    }
+    let criteria = select(&args.only)?;
+    print(&if args.json { json(&catalogue(criteria)) } else { listed(criteria) })
+}
+
 fn made<'a>(args: &EvaluateArgs, host: HostId, law: &'a Law, criteria: &'a [Outcome]) -> Made<'a> {
     Made {
         law: law.control(),
@@ -134,8 +155,11 @@ fn facts(args: &EvaluateArgs, host: HostId, provenance: &Provenance) -> Vec<Fact
 fn written(docs: &Path, tables: &Tables) -> Result<String, Error> {
     let path = docs.join(PAGE);
     let text = std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?;
-    let all: [(&str, &Grid); 3] =
-        [("criteria", &catalogue()), ("bcp133", &tables.verdicts), ("bcp133-short", &tables.short)];
+    let all: [(&str, &Grid); 3] = [
+        ("criteria", &catalogue(CATALOGUE)),
+        ("bcp133", &tables.verdicts),
+        ("bcp133-short", &tables.short),
+    ];
     all.into_iter().try_fold(text, |text, (name, grid)| {
         replaced(&text, name, grid).ok_or_else(|| {
             let message = format!("expected <!-- table {name} --> and <!-- end --> after it");

@@ -30,6 +30,19 @@ fn the_list_has_every_section() {
     assert_eq!(json(&text)["heads"][0], "criterion");
 }
 
+#[test]
+fn the_list_of_a_section_has_no_other() {
+    let home = tempfile::tempdir().unwrap();
+    let list = ["evaluate", "list", "--only", "5.3, 7.11/incast"];
+    let (code, text, error) = said(&narrows(home.path(), &list));
+    assert_eq!(code, Some(0), "{error}");
+    let first = text.lines().filter(|line| !line.starts_with(' '));
+    let criteria: Vec<&str> = first.filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(criteria, ["5.3.1/principles", "5.3.2/deployment", "7.11/incast"]);
+    let (_, text, _) = said(&narrows(home.path(), &[&list[..], &["--json"]].concat()));
+    assert_eq!(json(&text)["rows"].as_array().unwrap().len(), 3, "{text}");
+}
+
 /// The story of docs/results/bcp133.md.
 #[test]
 fn a_law_of_ones_own_is_judged_and_its_header_answers() {
@@ -151,6 +164,15 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
             "5.1.1/lost: no such criterion (did you mean '5.1.1/loss'?)",
         ),
         (&["lia", "list"], "list: has all there are; expected no other name with it"),
+        (&["list", "--only", "99"], "99: no such section; expected 3.2, 4, 5.1.1,"),
+        (&["list", "--law", "none.h"], "--law: list runs nothing; expected only --only or --json"),
+        (&["list", "--quick"], "--quick: list runs nothing"),
+        (&["list", "--seeds", "5"], "--seeds: list runs nothing"),
+        (&["list", "--on", "quic"], "--on: list runs nothing"),
+        (&["list", "--jobs", "2"], "--jobs: list runs nothing"),
+        (&["list", "--out", "out", "--resume"], "--out: list runs nothing"),
+        (&["list", "--report", "a.html"], "--report: list runs nothing"),
+        (&["list", "--docs", "docs"], "--docs: list runs nothing"),
         (&["lai"], "lai: "),
         (&["kernel:cubic"], "kernel:cubic: expected a law that the simulator runs"),
         (&["lia", "reno", "lia"], "lia: lia is named twice"),

@@ -724,13 +724,13 @@ mod tests {
     fn the_page_has_the_catalogue() {
         let page = format!("{}/../../docs/{}", env!("CARGO_MANIFEST_DIR"), crate::PAGE);
         let page = std::fs::read_to_string(page).unwrap();
-        let made = narrows_papers::grid::replaced(&page, "criteria", &crate::catalogue())
+        let made = narrows_papers::grid::replaced(&page, "criteria", &crate::catalogue(CATALOGUE))
             .expect("its marks");
         assert!(
             made == page,
             "expected in docs/{}:\n{}",
             crate::PAGE,
-            crate::catalogue().markdown()
+            crate::catalogue(CATALOGUE).markdown()
         );
     }
 }

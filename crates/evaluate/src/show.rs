@@ -79,8 +79,8 @@ fn mean(outcome: &Outcome) -> String {
     outcome.mean.map_or_else(|| "-".into(), digits)
 }
 
-/// The catalogue as a table, `criteria` of [`PAGE`].
-pub fn catalogue() -> Grid {
+/// Criteria as a table; all of them are `criteria` of [`PAGE`].
+pub fn catalogue<'c>(criteria: impl IntoIterator<Item = &'c Criterion>) -> Grid {
     let mut grid = Grid::new([
         "criterion",
         "section of RFC 9743",
@@ -89,7 +89,7 @@ pub fn catalogue() -> Grid {
         "figure",
         "limit",
     ]);
-    for criterion in CATALOGUE {
+    for criterion in criteria {
         let limit = match criterion.make {
             Make::Runs(_) | Make::Host(_) => criterion.limit.to_string(),
             _ => "-".into(),
@@ -108,9 +108,9 @@ pub fn catalogue() -> Grid {
 }
 
 /// The same for a terminal, some lines for each criterion.
-pub fn listed() -> String {
+pub fn listed<'c>(criteria: impl IntoIterator<Item = &'c Criterion>) -> String {
     let mut text = String::new();
-    for criterion in CATALOGUE {
+    for criterion in criteria {
         let Criterion { heading, keyword, runs, figure, .. } = criterion;
         let limit = match criterion.make {
             Make::Runs(_) | Make::Host(_) => format!(", at most {}", criterion.limit),
