@@ -4,7 +4,7 @@ use std::path::Path;
 
 use narrows_evaluate::{
     CATALOGUE, Law, Outcome, PAGE, Tables, catalogue, ignored, listed, of_law, page as page_of,
-    select, shown,
+    seeds, select, shown,
 };
 use narrows_lab::page::{self, Fact, PageFile};
 use narrows_lab::{Error as LabError, HostId, Output, Provenance, json};
@@ -26,7 +26,7 @@ struct Made<'a> {
     version: &'a str,
     commit: Option<&'a str>,
     quick: bool,
-    seeds: Option<u64>,
+    seeds: u64,
     host: HostId,
     criteria: &'a [Outcome],
 }
@@ -64,6 +64,7 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     let told = |told| progress.told(told);
     let form = if args.quick { Form::Quick } else { Form::Whole };
     let runs = Runs::new(form, args.seeds, store.as_ref(), jobs, &stop, &told)?.on(host);
+    let seeds = seeds(&runs);
     let mut found: Vec<(Law, Vec<Outcome>)> =
         laws.into_iter().map(|law| (law, Vec::new())).collect();
     // Criterion by criterion, as laws share the runs of the standards.
@@ -78,7 +79,7 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     progress.end();
     let tables = Tables::of(&found);
     let made: Vec<Made> =
-        found.iter().map(|(law, criteria)| made(args, host.id(), law, criteria)).collect();
+        found.iter().map(|(law, criteria)| made(args, host.id(), seeds, law, criteria)).collect();
     if let Some(store) = &store {
         let mut output = Output::new(store.folder())?;
         // Of its own name, so that calls for other laws, and those for some criteria, leave it alone.
@@ -124,14 +125,20 @@ fn list(args: &EvaluateArgs) -> Result<(), Error> {
     print(&if args.json { json(&catalogue(criteria)) } else { listed(criteria) })
 }
 
-fn made<'a>(args: &EvaluateArgs, host: HostId, law: &'a Law, criteria: &'a [Outcome]) -> Made<'a> {
+fn made<'a>(
+    args: &EvaluateArgs,
+    host: HostId,
+    seeds: u64,
+    law: &'a Law,
+    criteria: &'a [Outcome],
+) -> Made<'a> {
     Made {
         law: law.control(),
         couples: law.couples(),
         version: env!("CARGO_PKG_VERSION"),
         commit: COMMIT,
         quick: args.quick,
-        seeds: args.seeds,
+        seeds,
         host,
         criteria,
     }

@@ -64,6 +64,8 @@ fn a_law_of_ones_own_is_judged_and_its_header_answers() {
         (found[0]["law"].as_str(), found[0]["couples"].as_bool()),
         (Some("mine"), Some(true))
     );
+    // As many as were run, whether they were asked for or not.
+    assert_eq!(found[0]["seeds"], 5);
     let verdict = |name: &str| {
         let all = found[0]["criteria"].as_array().unwrap();
         let of = all.iter().find(|one| one["criterion"] == name).unwrap();
@@ -116,6 +118,7 @@ fn a_law_that_crashes_falls_short_by_its_line_and_the_rest_is_judged() {
     let (code, text, error) = said(&narrows(home.path(), &[&args[..], &only].concat()));
     assert_eq!(code, Some(0), "{error}");
     let found = json(&text);
+    assert_eq!(found[0]["seeds"], 2);
     let criterion = &found[0]["criteria"][1];
     assert_eq!(criterion["criterion"], "5.1.4/paths");
     assert_eq!(

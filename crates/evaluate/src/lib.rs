@@ -33,6 +33,11 @@ use rule::{Found, Verdict, judged};
 /// Seeds of each run: of the whole form, and of the quick one.
 const SEEDS: [u64; 2] = [20, 5];
 
+/// How many seeds each run has.
+pub fn seeds(runs: &Runs) -> u64 {
+    runs.seeds(SEEDS[0], SEEDS[1])
+}
+
 /// What was found of a criterion.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
@@ -123,7 +128,7 @@ impl Criterion {
             Make::Runs(make) | Make::Host(make) => make,
         };
         let cells = make(law.control(), runs.form());
-        let seeds = runs.seeds(SEEDS[0], SEEDS[1]);
+        let seeds = seeds(runs);
         let asks: Vec<Ask> =
             cells.iter().flat_map(Cell::asks).map(|ask| ask.clone().seeds(seeds)).collect();
         let count = asks.iter().map(|ask| format!("{ask:?}")).collect::<BTreeSet<_>>().len()
