@@ -70,9 +70,9 @@ fn value(cell: &Found) -> String {
     }
 }
 
-/// Two digits, without a minus before a zero.
+/// Two digits, without a minus before a zero. Nobody can lose more than all, though a bound of an interval may be above 1.
 fn digits(harm: f64) -> String {
-    format!("{:.2}", libm::round(100.0 * harm) / 100.0 + 0.0)
+    format!("{:.2}", libm::round(100.0 * harm.min(1.0)) / 100.0 + 0.0)
 }
 
 fn mean(outcome: &Outcome) -> String {
@@ -274,4 +274,28 @@ fn cells(outcome: &Outcome) -> Option<Part> {
             lines: outcome.cells.iter().map(line).collect(),
         })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(place: &str, judged: bool) -> Found {
+        Found {
+            place: place.into(),
+            mean: 0.99,
+            low: Some(0.921),
+            high: Some(1.04),
+            judged,
+            against: "reno".into(),
+            law: vec![0.01; 5],
+            standard: vec![1.0; 5],
+        }
+    }
+
+    #[test]
+    fn nobody_is_shown_to_lose_more_than_all() {
+        assert_eq!(value(&found("", true)), "0.99 (0.92 to 1.00)");
+        assert_eq!(digits(-0.001), "0.00");
+    }
 }
