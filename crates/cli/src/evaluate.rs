@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use narrows_evaluate::rule::LEAST_SEEDS;
 use narrows_evaluate::{
     CATALOGUE, Law, Outcome, PAGE, Tables, catalogue, ignored, listed, of_law, page as page_of,
     seeds, select, shown,
@@ -59,6 +60,11 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
     let stop = stop::on_signal()?;
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
+    if let Some(few) = args.seeds.filter(|seeds| *seeds < LEAST_SEEDS as u64) {
+        crate::note(&format!(
+            "narrows: --seeds {few}: from fewer than {LEAST_SEEDS} every verdict is `cannot be told`, unless the law ends a run"
+        ));
+    }
     let jobs = jobs_on(host, args.jobs);
     let progress = Shown::new(jobs);
     let told = |told| progress.told(told);

@@ -66,6 +66,7 @@ fn a_law_of_ones_own_is_judged_and_its_header_answers() {
     );
     // As many as were run, whether they were asked for or not.
     assert_eq!(found[0]["seeds"], 5);
+    assert!(!error.contains("cannot be told"), "{error}");
     let verdict = |name: &str| {
         let all = found[0]["criteria"].as_array().unwrap();
         let of = all.iter().find(|one| one["criterion"] == name).unwrap();
@@ -119,6 +120,8 @@ fn a_law_that_crashes_falls_short_by_its_line_and_the_rest_is_judged() {
     assert_eq!(code, Some(0), "{error}");
     let found = json(&text);
     assert_eq!(found[0]["seeds"], 2);
+    let few = "narrows: --seeds 2: from fewer than 5 every verdict is `cannot be told`, unless the law ends a run";
+    assert_eq!(error.lines().filter(|line| *line == few).count(), 1, "{error}");
     let criterion = &found[0]["criteria"][1];
     assert_eq!(criterion["criterion"], "5.1.4/paths");
     assert_eq!(
