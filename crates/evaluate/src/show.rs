@@ -123,7 +123,7 @@ pub fn listed<'c>(criteria: impl IntoIterator<Item = &'c Criterion>) -> String {
     text
 }
 
-/// The outcomes of a law as a table.
+/// The outcomes of a law as a table, with a note on cells that are not judged.
 pub fn of_law(outcomes: &[Outcome]) -> Grid {
     let mut grid = Grid::new(["criterion", "keyword", "verdict", "mean", "limit", "worst cell"]);
     for outcome in outcomes {
@@ -137,7 +137,47 @@ pub fn of_law(outcomes: &[Outcome]) -> Grid {
             worst(outcome),
         ]);
     }
+    grid.note = not_judged(outcomes);
     grid
+}
+
+/// A line that says which cells are not judged, and of how many; none if all are.
+fn not_judged(outcomes: &[Outcome]) -> String {
+    let of = |outcome: &Outcome| {
+        let cells = outcome.cells.iter().filter(|cell| !cell.judged);
+        let places: Vec<&str> = cells.map(|cell| cell.place.as_str()).collect();
+        let (count, all) = (places.len(), outcome.cells.len());
+        let said = [outcome.criterion.clone(), common(&places), format!("({count} of {all})")];
+        let said: Vec<String> = said.into_iter().filter(|part| !part.is_empty()).collect();
+        (count > 0).then(|| said.join(" "))
+    };
+    let each: Vec<String> = outcomes.iter().filter_map(of).collect();
+    if each.is_empty() {
+        return String::new();
+    }
+    format!(
+        "Cells that are not judged, as the standard is near the worst possible there: {}.",
+        each.join("; ")
+    )
+}
+
+/// What places have in common: `20 BDP` of `20 BDP, one path` and `20 BDP, 2 paths`; `delay` of that of two kinds.
+fn common(places: &[&str]) -> String {
+    fn each(places: &[&str], is: impl Fn(&str) -> bool) -> bool {
+        places.iter().all(|place| place.split(", ").any(&is))
+    }
+    let Some((first, others)) = places.split_first() else { return String::new() };
+    let mut shared = Vec::new();
+    for part in first.split(", ") {
+        let what = part.split_once(" of ").map_or(part, |(what, _)| what);
+        let of = |one: &str| one.strip_prefix(what).is_some_and(|rest| rest.starts_with(" of "));
+        if each(others, |one| one == part) {
+            shared.push(part);
+        } else if !what.ends_with(|last: char| last.is_ascii_digit()) && each(others, of) {
+            shared.push(what);
+        }
+    }
+    shared.join(", ")
 }
 
 /// The worst cell with its figure, or what there is in place of cells; and how far to trust it.
@@ -240,9 +280,10 @@ fn verdicts(outcomes: &[Outcome]) -> Part {
             worst(outcome),
         ]
     };
+    let about = "The mean is over the cells of a criterion; the worst cell stands with where its harm surely is, each bound one-sided: the first is corrected for the number of cells, the second at 95 %.";
     Part::Table(Table {
         title: "Criteria".into(),
-        about: "The mean is over the cells of a criterion; the worst cell stands with where its harm surely is, each bound one-sided: the first is corrected for the number of cells, the second at 95 %.".into(),
+        about: format!("{about} {}", not_judged(outcomes)).trim_end().to_owned(),
         heads: heads.map(|head| (head.to_owned(), String::new())).to_vec(),
         left: heads.len(),
         lines: outcomes.iter().map(line).collect(),
@@ -291,6 +332,54 @@ mod tests {
             law: vec![0.01; 5],
             standard: vec![1.0; 5],
         }
+    }
+
+    fn outcome(criterion: &str, cells: Vec<Found>) -> Outcome {
+        Outcome {
+            criterion: criterion.into(),
+            heading: "",
+            keyword: Keyword::Ought,
+            verdict: Verdict::Meets,
+            figure: "",
+            limit: 0.2,
+            mean: None,
+            cells,
+            runs: 0,
+            unfit: 0,
+            line: String::new(),
+        }
+    }
+
+    #[test]
+    fn cells_that_are_not_judged_are_told_in_one_line_below_the_table() {
+        let judged = outcome("5.1.1/loss", vec![found("1 % lost", true)]);
+        assert_eq!(of_law(std::slice::from_ref(&judged)).note, "");
+        let queue = vec![
+            found("0.25 BDP, one path", true),
+            found("20 BDP, one path", false),
+            found("20 BDP, 2 paths", false),
+        ];
+        let flows = vec![found("RTTs 1 to 10", false)];
+        let delays = ["1 of 2 paths, delay of reno", "1 of 3 paths, delay of cubic"];
+        let delays = delays.map(|place| found(place, false)).to_vec();
+        let all = [
+            judged,
+            outcome("5.1.2/queue", queue),
+            outcome("5.1.4/flows", flows),
+            outcome("7.10/shared", delays),
+            outcome("7.2/breaker", vec![found("a", false), found("b", false)]),
+        ];
+        let table = of_law(&all);
+        assert_eq!(
+            table.note,
+            "Cells that are not judged, as the standard is near the worst possible there: \
+             5.1.2/queue 20 BDP (2 of 3); 5.1.4/flows RTTs 1 to 10 (1 of 1); \
+             7.10/shared delay (2 of 2); 7.2/breaker (2 of 2)."
+        );
+        assert!(table.columns().ends_with(&format!("\n\n{}\n", table.note)));
+        // Tables of the page have no such line.
+        let Tables { verdicts, short } = Tables::of(&[(Law::new("lia").unwrap(), all.to_vec())]);
+        assert!(verdicts.note.is_empty() && short.note.is_empty());
     }
 
     #[test]
