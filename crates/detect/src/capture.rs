@@ -74,6 +74,13 @@ impl Interface {
     }
 }
 
+/// Units of time in a second by an interface's `if_tsresol`: a power of ten, or of two if the highest bit is
+/// set (draft-ietf-opsawg-pcapng, section 4.2). The parser gives none of two.
+fn units(resolution: u8) -> Option<u64> {
+    let base: u64 = if resolution & 0x80 == 0 { 10 } else { 2 };
+    base.checked_pow(u32::from(resolution & 0x7f))
+}
+
 /// Times of packets in a row are no further apart, nanoseconds: a day.
 const APART: i64 = 86_400_000_000_000;
 
@@ -345,6 +352,7 @@ fn found(
     big_endian: &mut bool,
 ) -> Result<Option<(*const u8, Placed)>, &'static str> {
     const UNKNOWN: &str = "a packet of an unknown interface";
+    const RESOLUTION: &str = "an interface with a resolution of times that cannot be (if_tsresol)";
     let packet = |from: &Interface, stamp: u64, data: &[u8], kept: u32, wire: u32| {
         let length = data.len().min(kept as usize);
         let (time, link) = (from.time(stamp), from.link);
@@ -376,11 +384,8 @@ fn found(
             // The parser takes the offset for little-endian.
             let offset = interface.ts_offset();
             let offset = if *big_endian { offset.swap_bytes() } else { offset };
-            interfaces.push(Interface {
-                link: Link::of(interface.linktype.0),
-                units: interface.ts_resolution().unwrap_or(1_000_000).max(1),
-                offset,
-            });
+            let units = units(interface.if_tsresol).ok_or(RESOLUTION)?;
+            interfaces.push(Interface { link: Link::of(interface.linktype.0), units, offset });
         }
         PcapBlockOwned::NG(Block::EnhancedPacket(of)) => {
             let from = interfaces.get(of.if_id as usize).ok_or(UNKNOWN)?;
@@ -445,6 +450,15 @@ mod tests {
         assert_eq!(time(1_000, -6, 5_000), 0);
         assert_eq!(time(1, i64::MIN, u64::MAX), 0);
         assert_eq!(time(1, i64::MAX, 7), i64::MAX);
+    }
+
+    #[test]
+    fn a_second_has_a_power_of_ten_or_of_two_units() {
+        assert_eq!([0, 6, 9].map(units), [1_u64, 1_000_000, 1_000_000_000].map(Some));
+        assert_eq!([0x80, 0x94, 0xbf].map(units), [1_u64, 1 << 20, 1 << 63].map(Some));
+        // 10^19 is the last that 64 bits hold.
+        assert!(units(19).is_some());
+        assert_eq!([20, 0x7f, 0xc0, 0xff].map(units), [None; 4]);
     }
 
     #[test]

@@ -268,3 +268,24 @@ fn sections_have_their_own_clocks() {
     );
     assert_eq!(observations(&source), observations(&right));
 }
+
+/// Units of 2^-40 s, in which a time is rounded up so that it is read as it was.
+#[test]
+fn an_interface_may_count_in_powers_of_two() {
+    let all = records(&[flow(1), flow(2)].concat());
+    for order in [Order(false), Order(true)] {
+        let mut bytes = order.section(0x80 | 40, 0);
+        for record in &all {
+            let stamp = ((record.0 as u128) << 40).div_ceil(1_000_000_000);
+            bytes.extend(order.packet(6, stamp as u64, record));
+        }
+        assert_eq!(observations(&open(bytes)), observations(&open(file(101, &all))));
+    }
+    // What no 64 bits count is refused with its place.
+    let bytes = Order(false).section(0xff, 0);
+    let refused = Source::open(Input::bytes("test", bytes), None, Limits::default());
+    let message = refused.map(drop).unwrap_err().to_string();
+    let reason =
+        "test: an interface with a resolution of times that cannot be (if_tsresol) at byte ";
+    assert!(message.starts_with(reason), "{message}");
+}
