@@ -81,7 +81,10 @@ struct State {
     flows: (usize, usize),
     answer: Answer,
     since_s: f64,
+    /// Of a detector that groups flows: why the newest decision gave none.
     why: Why,
+    /// Of one that compares pairs: why it gave none since its last answer, and for how long, seconds.
+    reasons: Vec<(Why, f64)>,
     /// For how long the detector compared the two, seconds; none: it groups flows.
     compared_s: Option<f64>,
     /// The pair's own answer, if that is the same.
@@ -101,6 +104,7 @@ impl Verdicts {
             answer: Answer::Unsure,
             since_s: 0.0,
             why: Why::Few,
+            reasons: Vec::new(),
             compared_s: None,
             pair: None,
             said: Answer::Unsure,
@@ -123,7 +127,8 @@ impl Verdicts {
             };
             state.placed += u64::from(answer != Answer::Unsure);
             state.shared += u64::from(answer == Answer::Shared);
-            state.decided(decision.t_s, answer, why);
+            state.why = why;
+            state.decided(decision.t_s, answer);
         }
     }
 
@@ -144,6 +149,10 @@ impl Verdicts {
                 state.own = pair.answer;
             }
             state.said = pair.answer;
+            match pair.why {
+                Some(why) if unsure => state.unanswered(why, passed_s),
+                _ => state.reasons.clear(),
+            }
         }
         let own = self.of.iter().map(|state| (state.flows.0, state.flows.1, state.own));
         let in_force = Finding::new(flows, own);
@@ -158,7 +167,7 @@ impl Verdicts {
                 state.answer = Answer::Unsure;
                 state.pair = None;
             }
-            state.decided(t_s, answer, pair.why.unwrap_or(Why::Few));
+            state.decided(t_s, answer);
             if answer != Answer::Unsure {
                 state.pair = (state.said == answer).then_some(*pair);
             }
@@ -172,18 +181,35 @@ impl Verdicts {
 }
 
 impl State {
-    fn decided(&mut self, t_s: f64, answer: Answer, why: Why) {
-        self.why = why;
+    fn decided(&mut self, t_s: f64, answer: Answer) {
         if answer != Answer::Unsure && answer != self.answer {
             self.answer = answer;
             self.since_s = t_s;
         }
     }
 
+    /// The two were compared for so long without an answer. Too few delays are none to compare: that counts
+    /// where there never were enough, as it is said after the end of a flow, too.
+    fn unanswered(&mut self, why: Why, passed_s: f64) {
+        if why == Why::Few {
+            return;
+        }
+        match self.reasons.iter_mut().find(|(of, _)| *of == why) {
+            Some((_, held_s)) => *held_s += passed_s,
+            None => self.reasons.push((why, passed_s)),
+        }
+    }
+
+    /// The reason that held for most of the time in which the two were compared.
+    fn why(&self) -> Why {
+        let longest = self.reasons.iter().max_by(|(_, a), (_, b)| a.total_cmp(b));
+        longest.map_or(self.why, |(why, _)| *why)
+    }
+
     fn now(&self) -> Verdict {
         let State { flows, answer, compared_s, .. } = *self;
         if answer == Answer::Unsure {
-            let (why, since_s, evidence) = (Some(self.why), None, None);
+            let (why, since_s, evidence) = (Some(self.why()), None, None);
             return Verdict { flows, answer, why, since_s, compared_s, evidence };
         }
         let delays = |pair: Pair| {
@@ -382,6 +408,13 @@ mod tests {
             let reason = ((Answer::Unsure, Some(why)), None, None);
             assert_eq!(after(&[[unsure(why); 3]])[0], reason);
         }
+        // The reason is that of most of the time that was compared, not what is said after a flow has ended.
+        let flat = unsure(Why::Flat);
+        let said = after(&[[flat; 3], [flat; 3], [between; 3], [few; 3], [few; 3], [few; 3]]);
+        assert_eq!(said[0], ((Answer::Unsure, Some(Why::Flat)), None, None));
+        // What was so before an answer is no reason that this was taken back.
+        let said = after(&[[flat; 3], [flat; 3], [shared; 3], [between; 3], [few; 3]]);
+        assert_eq!(said[0], ((Answer::Unsure, Some(Why::Between)), None, None));
     }
 
     #[test]
