@@ -185,19 +185,21 @@ impl Stream {
         let (_, end) = self.span.unwrap_or_default();
         self.advance(end, &mut tell)?;
         let damage = damage.filter(|_| !ended.load(Ordering::Relaxed));
-        let damage = damage.map(|what| format!("{name}: {what}"));
         if self.slots.is_empty() {
-            let message = format!(
-                "found no TCP flow of {} packets of data or more (--min-packets) that gives a delay for {} s",
-                self.limits.packets,
-                YOUNG / 1_000_000_000
-            );
+            let message = match self.packets {
+                0 => damage.is_none().then(|| "no packet came".to_owned()),
+                _ => Some(format!(
+                    "found no TCP flow of {} packets of data or more (--min-packets) that gives a delay for {} s",
+                    self.limits.packets,
+                    YOUNG / 1_000_000_000
+                )),
+            };
             let skipped = self.skipped.note(self.packets);
-            let why: Vec<String> = damage.into_iter().chain(skipped).chain([message]).collect();
+            let why: Vec<String> = damage.into_iter().chain(skipped).chain(message).collect();
             return Err(Error::input(name, why.join("; ")).into());
         }
         let mut part = self.part();
-        part.recording.notes.extend(damage);
+        part.recording.notes.extend(damage.map(|what| format!("{name}: {what}")));
         Ok(part)
     }
 

@@ -203,7 +203,12 @@ fn a_stream_without_flows_says_what_was_skipped() {
     let mut cut = pcap(&thin);
     cut.truncate(cut.len() - 3);
     let error = stream(cut, 1 << 16, Limits::default(), |_| Ok(())).unwrap_err().to_string();
-    assert!(error.contains("it ends within the packet at byte"), "{error}");
+    assert!(error.starts_with("stream: it ends within the packet at byte"), "{error}");
+    // Nothing but a header, and less than that.
+    let of = |bytes| stream(bytes, 1 << 16, Limits::default(), |_| Ok(())).unwrap_err().to_string();
+    assert_eq!(of(file(101, &[])), "stream: no packet came");
+    let damaged = of(file(101, &[])[..10].to_vec());
+    assert_eq!(damaged, "stream: its header is damaged, nothing can be read");
 }
 
 /// Two flows through one queue for 30 s.
