@@ -345,6 +345,9 @@ fn what_a_capture_has_besides_is_said() {
         "narrows: hidden: 1 flow of fewer than 100 packets, with 0.5 % of the rows (--min-packets 1 \
          shows all)\n"
     );
+    let notes = &json(&["detect", file])["notes"];
+    let said = format!("narrows: {}\n", notes[0].as_str().unwrap());
+    assert_eq!(said, String::from_utf8_lossy(&output.stderr), "{notes}");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("\n  #1      300       1.00        20.5   0.0%  30\n"), "{text}");
     let none = narrows(&["detect", file, "--min-packets", "1000"]);
@@ -559,9 +562,12 @@ fn each_packet_twice_is_as_each_packet_once() {
     let Some(folder) = narrows_testkit::data("cases/each-packet-twice") else { return };
     for host in ["receiver", "sender"] {
         let of = |name: String| json(&["detect", folder.join(name).to_str().unwrap()]);
-        let twice = of(format!("{host}.pcap.gz"));
+        let (mut twice, mut once) =
+            (of(format!("{host}.pcap.gz")), of(format!("once-{host}.pcap.gz")));
         assert_eq!(verdicts(&twice), ["shared"], "{host}");
-        assert_eq!(twice, of(format!("once-{host}.pcap.gz")), "{host}");
+        // The copies are told.
+        assert_ne!(twice["notes"].take(), once["notes"].take(), "{host}");
+        assert_eq!(twice, once, "{host}");
     }
 }
 
@@ -611,6 +617,7 @@ fn what_comes_is_answered_while_it_comes() {
     }
     assert_eq!(line["verdicts"][0]["verdict"], "shared");
     assert_eq!(line["traffic"].as_array().unwrap().len(), 2);
+    assert!(line["notes"].is_array(), "{line}");
     assert!(child.wait().unwrap().success());
 }
 

@@ -39,6 +39,16 @@ impl Signal {
         }
     }
 
+    /// The same of a capture that was made in the middle, as `--at` says.
+    pub(crate) fn about_in_the_middle(self) -> &'static str {
+        match self {
+            Signal::OwdReceiver | Signal::OwdSender => {
+                "one-way delay, by timestamps, captured in the middle"
+            }
+            Signal::Owd | Signal::Rtt => self.about(),
+        }
+    }
+
     /// Its column in a table.
     pub(crate) fn column(self) -> &'static str {
         if self == Signal::Rtt { "rtt_ms" } else { "owd_ms" }

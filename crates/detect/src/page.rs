@@ -87,10 +87,7 @@ impl Sheet {
         let words = arguments.iter().map(String::as_str);
         let mut facts = vec![
             ("detector", self.detector.name().to_owned()),
-            (
-                "signal",
-                format!("{} ({})", source.recording().signal, source.recording().signal.about()),
-            ),
+            ("signal", format!("{} ({})", source.recording().signal, source.recording().about())),
             ("time", format!("{:.1} s", self.end - self.start)),
         ];
         facts.extend(source.recording().captured.clone().map(|captured| ("captured", captured)));

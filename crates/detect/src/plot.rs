@@ -79,7 +79,7 @@ impl Plot {
         let empty = Bin { sum_us: 0, count: 0, colour: UNDECIDED };
         Plot {
             file,
-            title: format!("{}, ms above its minimum", source.recording().signal.about()),
+            title: format!("{}, ms above its minimum", source.recording().about()),
             start,
             // Of one packet, too.
             end: end.max(start + 1e-3),

@@ -10,8 +10,8 @@ use crate::{Answer, Decision, Event, Evidence, Found, Part, Recording, Traffic, 
 /// Maximum pairs of flows in the text.
 const PAIRS: usize = 20;
 
-/// One object: `detector`, `signal`, `flows`, `decisions` with a line each, `verdicts` with a line
-/// for each two flows, and `traffic` with a line for each flow.
+/// One object: `detector`, `signal`, `captured`, `notes`, `flows`, `decisions` with a line each, `verdicts`
+/// with a line for each two flows, and `traffic` with a line for each flow.
 #[derive(Debug)]
 pub struct Json<'a> {
     recording: &'a Recording,
@@ -21,12 +21,11 @@ pub struct Json<'a> {
 impl<'a> Json<'a> {
     /// Begins, and gives what is to be printed first.
     pub fn begin(recording: &'a Recording, detector: Detector) -> (Json<'a>, String) {
-        let captured = recording.captured.as_deref();
-        let captured = captured.map_or(String::new(), |at| format!(" \"captured\": {},", json(at)));
         let text = format!(
-            "{{\"detector\": {}, \"signal\": {},{captured} \"flows\": {}, \"decisions\": [",
+            "{{\"detector\": {}, \"signal\": {},{} \"flows\": {}, \"decisions\": [",
             json(detector.name()),
             json(recording.signal.name()),
+            known(recording),
             json(&recording.flows),
         );
         (Json { recording, first: true }, text)
@@ -69,17 +68,23 @@ pub fn line(detector: Detector, event: &Event) -> String {
 fn part_line(detector: Detector, part: &Part) -> String {
     let Part { recording, found } = part;
     let (from, to) = recording.span;
-    let captured = recording.captured.as_ref();
-    let captured = captured.map_or(String::new(), |at| format!(" \"captured\": {},", json(at)));
     format!(
-        "{{\"detector\": {}, \"signal\": {},{captured} \"from_s\": {from:.6}, \"to_s\": {to:.6}, \
+        "{{\"detector\": {}, \"signal\": {},{} \"from_s\": {from:.6}, \"to_s\": {to:.6}, \
          \"flows\": {}, \"verdicts\": [{}], \"traffic\": [{}]}}",
         json(detector.name()),
         json(recording.signal.name()),
+        known(recording),
         json(&recording.flows),
         verdicts(&recording.flows, found).join(", "),
         sent(recording, found).join(", "),
     )
+}
+
+/// Where it was captured, if it was, and what the user should know of it, as members of an object.
+fn known(recording: &Recording) -> String {
+    let captured = recording.captured.as_deref();
+    let captured = captured.map_or(String::new(), |at| format!(" \"captured\": {},", json(at)));
+    format!("{captured} \"notes\": {},", json(&recording.notes))
 }
 
 /// A decision on flows by their names, as an object in a line.
@@ -197,7 +202,7 @@ pub fn text(recording: &Recording, reports: &[Report]) -> String {
         if flows.len() == 1 { "" } else { "s" },
         end - start,
         recording.signal,
-        recording.signal.about(),
+        recording.about(),
     );
     text += &traffic(recording, &reports[0].found.lost);
     text += &match reports {

@@ -1,8 +1,8 @@
 //! What is read: a capture, logs of QUIC or a table, its flows, and their delays and losses.
 
 use crate::{
-    Error, Input, Limits, MAX_FLOWS, Observation, Signal, Traffic, capture, json, logs, measure,
-    survey, table,
+    At, Error, Input, Limits, MAX_FLOWS, Observation, Signal, Traffic, capture, json, logs,
+    measure, survey, table,
 };
 
 /// What is known of a recording: its flows, and what they sent.
@@ -21,6 +21,17 @@ pub struct Recording {
     pub span: (f64, f64),
     /// What the user should know of it: damage, what was skipped and left out.
     pub notes: Vec<String>,
+}
+
+impl Recording {
+    /// What its signal is and where it was captured, in a few words.
+    pub fn about(&self) -> &'static str {
+        let captured = self.captured.as_deref().unwrap_or_default();
+        match captured.starts_with(At::Middle.name()) {
+            true => self.signal.about_in_the_middle(),
+            false => self.signal.about(),
+        }
+    }
 }
 
 /// A file whose flows are known.

@@ -211,7 +211,11 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     if !skipped.is_empty() {
         notes.push(format!(
             "skipped, without {}: {} of the largest, with {:.1} % of the data",
-            signal.about(),
+            if limits.at == Some(At::Middle) {
+                signal.about_in_the_middle()
+            } else {
+                signal.about()
+            },
             skipped.len(),
             percent(bytes(&skipped))
         ));

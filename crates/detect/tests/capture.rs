@@ -642,6 +642,8 @@ fn in_the_middle_no_flow_is_skipped_for_its_place() {
             source.recording().captured.as_deref(),
             Some(&*format!("{}, as --at says", at.name()))
         );
+        let about = format!("one-way delay, by timestamps, captured {}", at.name());
+        assert_eq!(source.recording().about(), about);
     }
 }
 
