@@ -25,7 +25,8 @@ pub enum Again {
     /// The same packet. It is not `sure` where a sender repeats a packet to the byte: without an
     /// identification, within a tick of its timestamps.
     Copy { sure: bool },
-    /// With other addresses, after it passed a router: what [`ends`] gives for those before.
+    /// With other addresses, after it passed a router or its host translated them: what [`ends`] gives for
+    /// those before.
     Translated(u64),
 }
 
@@ -63,7 +64,9 @@ impl Copies {
             if seen.ends == now.ends {
                 return Some(Again::Copy { sure: segment.id != 0 });
             }
-            if now.hops < seen.hops {
+            // Translated on a host it has passed no router: no other packet has all that it has.
+            let local = segment.id != 0 && segment.stamps.is_some() && now.hops == seen.hops;
+            if now.hops < seen.hops || local {
                 return Some(Again::Translated(seen.ends));
             }
         }
@@ -147,6 +150,13 @@ mod tests {
         let of = again(&[(0, 1, 64, 8, None), (9_000, 2, 63, 8, None), (9_000, 3, 64, 8, None)]);
         let end = |client| (std::net::IpAddr::from([10, 0, 0, client]), 443);
         let to = (std::net::IpAddr::from([10, 0, 1, 1]), 5000);
-        assert_eq!(of, [None, Some(Again::Translated(ends(end(1), to))), None]);
+        let translated = Some(Again::Translated(ends(end(1), to)));
+        assert_eq!(of, [None, translated, None]);
+        // On a host it has passed none: an identification and a timestamp show that it is the same.
+        let local = |id, stamp| again(&[(0, 1, 64, id, stamp), (9_000, 2, 64, id, stamp)])[1];
+        assert_eq!(local(8, Some(5)), translated);
+        assert_eq!((local(0, Some(5)), local(8, None)), (None, None));
+        // Not where it would have to go back.
+        assert_eq!(again(&[(0, 1, 63, 8, Some(5)), (9_000, 2, 64, 8, Some(5))])[1], None);
     }
 }
