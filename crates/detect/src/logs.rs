@@ -161,9 +161,9 @@ pub fn survey(inputs: &[Input], limits: Limits) -> Result<Survey, Error> {
     };
     let mut sized: Vec<(usize, usize)> = read.iter().enumerate().flat_map(paths).collect();
     sized.retain(|&(at, path)| read[at].1.taken(path) > 0);
+    let name = inputs.first().map_or("qlog", Input::name);
+    let more = if inputs.len() > 1 { " and the others" } else { "" };
     if sized.is_empty() {
-        let name = inputs.first().map_or("qlog", Input::name);
-        let more = if inputs.len() > 1 { " and the others" } else { "" };
         return Err(Error::input(
             name,
             format!(
@@ -181,7 +181,8 @@ pub fn survey(inputs: &[Input], limits: Limits) -> Result<Survey, Error> {
     let share = |count: u64| 100.0 * count as f64 / all.max(1) as f64;
     sized.sort_by_key(|of| std::cmp::Reverse(packets(of)));
     let of = |sized: &[(usize, usize)]| share(sum(sized));
-    notes.extend(leave_small(&mut sized, limits.packets, packets, of, "packets"));
+    let small = leave_small(&mut sized, limits.packets, packets, of, "packets");
+    notes.extend(small.map_err(|message| Error::input(format!("{name}{more}"), message))?);
     let large = sum(&sized);
     let others = sized.len().saturating_sub(limits.flows);
     sized.truncate(limits.flows);

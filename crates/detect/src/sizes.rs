@@ -5,6 +5,8 @@ use std::hash::Hash;
 
 use foldhash::fast::FixedState;
 
+use crate::Limits;
+
 /// Flows by what they are called. The hash has no secret: which of many flows of one size is forgotten
 /// is the same in every run, and whoever makes them all collide has a few thousand to compare with.
 pub type Flows<K, V> = HashMap<K, V, FixedState>;
@@ -47,30 +49,35 @@ pub fn left_out(kept: usize, others: usize, forgotten: usize, share: f64, of: &s
     format!("{kept}; {about}{others} left out, with {share:.1} % of the {of}")
 }
 
-/// Leaves out flows with fewer than `least` of what `count` counts, unless all have fewer. Returns the note on that, if
-/// there is one, with the percentage of the file by `share`.
+/// Leaves out flows with fewer than `least` of what `count` counts, unless all have fewer and nobody has asked for
+/// so many. Returns the note on that, if there is one, with the percentage of the file by `share`.
+///
+/// # Errors
+/// None is left; what is wrong.
 pub fn leave_small<T>(
     flows: &mut Vec<T>,
     least: u64,
     count: impl Fn(&T) -> u64,
     share: impl Fn(&[T]) -> f64,
     of: &str,
-) -> Option<String> {
+) -> Result<Option<String>, String> {
     let (before, all) = (flows.len(), share(flows));
-    if !flows.iter().any(|flow| count(flow) >= least) {
-        return (before > 0).then(|| {
-            format!("no flow has {least} packets or more (--min-packets): all are analysed")
-        });
+    if before > 0 && !flows.iter().any(|flow| count(flow) >= least) {
+        let none = format!("no flow has {least} packets or more (--min-packets)");
+        return match least == Limits::default().packets {
+            true => Ok(Some(format!("{none}: all are analysed"))),
+            false => Err(none),
+        };
     }
     flows.retain(|flow| count(flow) >= least);
     let flows_of = match before - flows.len() {
-        0 => return None,
+        0 => return Ok(None),
         1 => "1 flow".into(),
         several => format!("{several} flows"),
     };
     let share = all - share(flows);
-    Some(format!(
+    Ok(Some(format!(
         "hidden: {flows_of} of fewer than {least} packets, with {share:.1} % of the {of} \
          (--min-packets 1 shows all)"
-    ))
+    )))
 }

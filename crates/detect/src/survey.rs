@@ -149,6 +149,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let packets = |(_, entry): &(_, Entry)| entry.traffic().packets;
     let share = |sized: &[(_, Entry)]| percent(of(sized));
     let small = leave_small(&mut sized, limits.packets, packets, share, "data");
+    let small = small.map_err(|message| Error::input(input.name(), message))?;
     let kept = of(&sized);
     // Data whose delays are not in the capture, as its packets were cut too short.
     let lacking = |signal: Option<Signal>| -> u64 {

@@ -262,7 +262,8 @@ pub fn survey(input: &Input, losses: Option<&Input>, limits: Limits) -> Result<S
     let share = |count: u64| 100.0 * count as f64 / rows as f64;
     let count = |(_, flow): &(_, Seen)| flow.rows;
     let mut notes = Vec::new();
-    notes.extend(leave_small(&mut sized, limits.packets, count, |all| share(of(all)), "rows"));
+    let small = leave_small(&mut sized, limits.packets, count, |all| share(of(all)), "rows");
+    notes.extend(small.map_err(|message| Error::input(input.name(), message))?);
     let large = of(&sized);
     let others = sized.len().saturating_sub(limits.flows) + forgotten;
     sized.truncate(limits.flows);

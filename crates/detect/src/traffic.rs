@@ -30,8 +30,8 @@ impl Traffic {
 pub struct Limits {
     /// The largest, at most [`crate::MAX_FLOWS`].
     pub flows: usize,
-    /// Those with so many packets of data, unless no flow has: control connections have a few, which
-    /// show nothing of a bottleneck.
+    /// Those with so many packets of data: control connections have a few, which show nothing of a
+    /// bottleneck. If no flow of a file has as many as the default, all are analysed.
     pub packets: u64,
     /// Where a capture was made; else its packets tell.
     pub at: Option<At>,

@@ -762,3 +762,21 @@ fn messages_show_no_delay() {
     let measured = all.iter().filter(|one| one.delay_us.is_some()).count();
     assert_eq!(measured, (PACKETS - answers) as usize);
 }
+
+#[test]
+fn a_limit_that_no_flow_reaches_is_an_error_unless_nobody_gave_it() {
+    let of = |bytes: &[u8], packets| {
+        let limits = Limits { packets, ..Limits::default() };
+        Source::open(Input::bytes("test", bytes), None, limits)
+    };
+    let capture = pcap(&flow(At::Receiver, 1, Some(MS)));
+    let none = of(&capture, 2001).map(drop).unwrap_err().to_string();
+    assert_eq!(none, "test: no flow has 2001 packets or more (--min-packets)");
+    assert_eq!(of(&capture, 2000).unwrap().recording().notes, [""; 0]);
+    // A table of fewer rows than the limit that is there if none is given.
+    let table = b"flow,t_s,owd_ms\na,1,2\nb,2,3\na,3,4\n";
+    let source = of(table, Limits::default().packets).unwrap();
+    let note = "no flow has 100 packets or more (--min-packets): all are analysed";
+    assert_eq!(source.recording().notes, [note]);
+    assert!(of(table, 3).is_err());
+}
