@@ -18,9 +18,12 @@ const LONGEST: usize = 1 << 20;
 const DEEPEST: u32 = 64;
 /// Begins each text of a sequence.
 const SEPARATOR: u8 = 0x1e;
+/// Begins a text file of some editors and shells: the byte order mark, in UTF-8.
+const MARK: [u8; 3] = [0xef, 0xbb, 0xbf];
 
 /// Does a file begin as JSON does whose values are objects?
 pub fn is_json(beginning: &[u8]) -> bool {
+    let beginning = beginning.strip_prefix(&MARK).unwrap_or(beginning);
     let first = beginning.iter().find(|byte| !byte.is_ascii_whitespace());
     matches!(first, Some(b'{' | &SEPARATOR))
 }
@@ -34,7 +37,11 @@ pub struct Values<'a> {
 impl<'a> Values<'a> {
     /// Opens a file.
     pub fn open(input: &'a Input) -> Result<Values<'a>, Error> {
-        let (from, _) = input.open()?;
+        let (mut from, beginning) = input.open()?;
+        if beginning.starts_with(&MARK) {
+            let mark = from.read_exact(&mut [0; MARK.len()]);
+            mark.map_err(|error| Error::io(input.name(), "read")(error))?;
+        }
         Ok(Values { input, bytes: Bytes::new(from) })
     }
 

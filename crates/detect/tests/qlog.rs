@@ -89,7 +89,9 @@ fn every_form_tells_the_same() {
         [2250, 1, \"RECOVERY\", \"METRIC_UPDATE\", \"DEFAULT\", {\"latest_rtt\": 80000, \"cwnd\": 9}],\n\
         [5000, 1, \"RECOVERY\", \"PACKET_LOST\", \"UNKNOWN\", {\"packet_number\": \"3\"}],\n\
         [7500, 0, \"recovery\", \"metrics_updated\", \"default\", {\"latest_rtt\": 51250}],\n[]]}]}\n";
-    for text in [&lines, sequence, arrays] {
+    // With a byte order mark, as some programs write text.
+    let marked = format!("\u{feff}{lines}");
+    for text in [&lines, sequence, arrays, &marked] {
         let source = open(text).unwrap();
         let recording = source.recording();
         assert_eq!(recording.signal, Signal::Rtt);
