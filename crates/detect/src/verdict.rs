@@ -54,8 +54,10 @@ impl fmt::Display for Evidence {
                 let percent = 100.0 * confidence;
                 write!(f, "{percent} %: concordance {concordance:.2} of ")?;
                 match observations {
-                    // Their delays changed too slowly: more time makes it surer.
-                    0 => write!(f, "less than 1 independent observation: too short to be sure"),
+                    0 => write!(
+                        f,
+                        "less than 1 independent observation, as the delays changed slowly: more time makes it surer"
+                    ),
                     1 => write!(f, "1 observation"),
                     more => write!(f, "{more} observations"),
                 }
@@ -418,15 +420,15 @@ mod tests {
     }
 
     #[test]
-    fn evidence_of_no_whole_observation_says_what_it_lacks() {
+    fn evidence_of_no_whole_observation_says_why_and_what_it_lacks() {
         let said = |observations| {
             Evidence::Delays { confidence: 0.95, concordance: 0.0, observations }.to_string()
         };
         let begin = "95 %: concordance 0.00 of ";
         assert_eq!(said(2), format!("{begin}2 observations"));
         assert_eq!(said(1), format!("{begin}1 observation"));
-        let lacks = "less than 1 independent observation: too short to be sure";
-        assert_eq!(said(0), format!("{begin}{lacks}"));
+        let why = "as the delays changed slowly: more time makes it surer";
+        assert_eq!(said(0), format!("{begin}less than 1 independent observation, {why}"));
     }
 
     #[test]
