@@ -266,7 +266,10 @@ fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
         let done = admin.unload(&name)?;
         // Writing to a string cannot fail.
         if done.trial {
-            let _ = writeln!(text, "trial: ended");
+            let _ = writeln!(
+                text,
+                "trial: ended; narrows kernel trial stop shows what it found, and removes it"
+            );
         }
         for (place, undone) in &done.uses {
             let _ = writeln!(text, "{place}: {}", show(undone));

@@ -124,7 +124,7 @@ pub struct Unloaded {
     pub others: Vec<(Foreign, String)>,
     /// MPTCP listeners that had it.
     pub moved: Moved,
-    /// Did that end a trial?
+    /// Did that end a trial, which is still to be read and stopped?
     pub trial: bool,
     /// What runs it until it closes.
     pub keepers: Keepers,
@@ -266,9 +266,9 @@ impl Admin {
             ..Unloaded::default()
         };
         if trial::head()?.is_some_and(|trial| trial.controls.iter().any(|one| one == name)) {
+            done.trial = trial::read().ok().flatten().is_none_or(|trial| trial.ended.is_none());
+            // What it found stays: nobody may have read it.
             self.end_trial()?;
-            self.forget_trial()?;
-            done.trial = true;
         }
         let namespaces = namespaces()?;
         // What the namespaces that only inherited it are to have.

@@ -286,9 +286,18 @@ fn unloading_the_control_ends_its_trial_and_a_killed_command_leaves_none_or_a_wh
         all if all.contains(&"nr_greno".to_owned()) => Ok(()),
         all => Err(format!("{all:?}")),
     });
-    assert_eq!(host.does(&["unload"]), "trial: ended\nnr_greno: unloaded\n");
+    let drawn = status(&host)["arms"][1]["connections"].as_u64().unwrap();
+    let said = "trial: ended; narrows kernel trial stop shows what it found, and removes it\nnr_greno: unloaded\n";
+    assert_eq!(host.does(&["unload"]), said);
     assert!(controls(&host).concat().iter().all(|one| one == "reno"), "nobody keeps it");
-    assert_eq!(host.state(), before);
+    // What it found outlives the control, also where that is loaded and unloaded again.
+    host.does(&["load", "greno"]);
+    assert_eq!(host.does(&["unload"]), "nr_greno: unloaded\n", "it ends once");
+    let now = status(&host);
+    assert_eq!(now["ended"], "stopped", "{now}");
+    assert_eq!(now["arms"][1]["connections"].as_u64(), Some(drawn), "{now}");
+    assert!(host.does(&["trial", "stop"]).contains(": stopped\n"));
+    assert_eq!(host.state(), before, "nothing stays");
 
     host.does(&["load", "greno"]);
     let whole_if_killed_after = |wait| {
