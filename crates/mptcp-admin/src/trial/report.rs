@@ -184,20 +184,34 @@ fn interval(of: Option<Estimate>, as_shown: impl Fn(f64) -> f64) -> Interval {
     }
 }
 
-/// Quantile of binned round-trip times, ms; between two of the bin's ends by its rank.
-fn srtt_ms(bins: &[u64; SRTT_BINS], p: f64) -> Option<f64> {
+/// The bin of a quantile of binned round-trip times, and where in it that is by its rank, 0 to 1.
+fn quantile(bins: &[u64; SRTT_BINS], p: f64) -> Option<(usize, f64)> {
     let all: u64 = bins.iter().sum();
     let rank = p * all as f64;
     let mut below = 0.0;
     for (bin, n) in bins.iter().enumerate() {
         let here = *n as f64;
         if here > 0.0 && below + here >= rank {
-            let log = (bin as f64 + ((rank - below) / here).clamp(0.0, 1.0)) / 8.0;
-            return Some(log.exp2() / 1e3);
+            return Some((bin, ((rank - below) / here).clamp(0.0, 1.0)));
         }
         below += here;
     }
     None
+}
+
+/// What a place in the bins is, ms: a whole number is the lower edge of that bin.
+fn ms_of(place: f64) -> f64 {
+    (place / 8.0).exp2() / 1e3
+}
+
+/// Quantile of binned round-trip times, ms; between its bin's edges by its rank.
+fn srtt_ms(bins: &[u64; SRTT_BINS], p: f64) -> Option<f64> {
+    quantile(bins, p).map(|(bin, within)| ms_of(bin as f64 + within))
+}
+
+/// The edges of the bin of a quantile, ms: where in it the values are is not known, so an interval goes to them.
+fn edges_ms(bins: &[u64; SRTT_BINS], p: f64) -> Option<[f64; 2]> {
+    quantile(bins, p).map(|(bin, _)| [ms_of(bin as f64), ms_of(bin as f64 + 1.0)])
 }
 
 impl Arm {
@@ -213,7 +227,8 @@ impl Arm {
         let timed: u64 = arm.srtt.iter().sum();
         let [low, high] = sequence(ALPHA / 2.0).share(0.95, timed as f64);
         let enough = timed >= trial::LEAST;
-        let quantile = |p: f64| srtt_ms(&arm.srtt, p).filter(|_| enough);
+        let edge =
+            |p: f64, end: usize| edges_ms(&arm.srtt, p).filter(|_| enough).map(|edges| edges[end]);
         Arm {
             control: trial.plan.controls[number].as_str().into(),
             connections: trial.drawn[number],
@@ -225,10 +240,10 @@ impl Arm {
             }),
             p50_srtt_ms: srtt_ms(&arm.srtt, 0.5),
             p95_srtt_ms: Interval {
-                value: quantile(0.95),
-                low: quantile(low),
+                value: srtt_ms(&arm.srtt, 0.95).filter(|_| enough),
+                low: edge(low, 0),
                 // Beyond the largest nothing is known.
-                high: quantile(high).filter(|_| high < 1.0),
+                high: edge(high, 1).filter(|_| high < 1.0),
             },
             paths: mean(all(|one| one.paths), counted),
             groups: mean(all(|one| one.groups), all(|one| one.grouped)),
@@ -815,5 +830,24 @@ mod tests {
         bins[120] = 10; // from 32.768 ms on
         assert!((1.02..1.12).contains(&srtt_ms(&bins, 0.5).unwrap()));
         assert!((32.7..35.8).contains(&srtt_ms(&bins, 0.95).unwrap()));
+        let [low, high] = edges_ms(&bins, 0.95).unwrap();
+        assert!((low - 32.768).abs() < 1e-6 && (high / low - 0.125f64.exp2()).abs() < 1e-9);
+    }
+
+    /// Both 95th percentiles are 30 ms; how many share their bin says nothing of where in it they are.
+    #[test]
+    fn percentiles_in_one_bin_do_not_differ_by_how_many_are_in_it() {
+        let mut arms = [arm(10_000, 10.0, 30.0), arm(10_000, 10.0, 30.0)];
+        let (low, high) = ((20e3f64.log2() * 8.0) as usize, (30e3f64.log2() * 8.0) as usize);
+        for (arm, below) in arms.iter_mut().zip([9_400, 5_000]) {
+            arm.srtt[high] -= below;
+            arm.srtt[low] += below;
+        }
+        let report = Report::of(&trial(arms));
+        let Difference { differs, low, high, .. } = report.p95_srtt;
+        assert!(!differs && low.unwrap() < 1.0 && high.unwrap() > 1.0, "{low:?} to {high:?}");
+        // Three bins further they do.
+        let apart = [arm(10_000, 10.0, 30.0), arm(10_000, 10.0, 36.0)];
+        assert!(Report::of(&trial(apart)).p95_srtt.differs);
     }
 }
