@@ -156,9 +156,7 @@ fn a_law_that_stalls_is_ended_by_the_kernel_with_nobody_there() {
     assert_eq!(status(&host)["arms"][1]["connections"], now["arms"][1]["connections"]);
     let said = host.does(&["trial", "stop"]);
     assert!(
-        said.ends_with(
-            "\nnr_still broke a guard, goodput fell: its connections have reno again.\n"
-        ),
+        said.ends_with("\nnr_still broke a guard, goodput fell: its connections get reno back.\n"),
         "{said}"
     );
     host.does(&["unload"]);

@@ -312,12 +312,37 @@ impl Report {
     fn sentence(&self) -> String {
         let [other, tried] = self.arms.each_ref().map(|arm| &arm.control);
         if let Some(why) = self.ended.filter(|why| why.starts_with("guard")) {
-            return format!("{tried} broke a {why}: its connections have {other} again.");
+            return format!("{tried} broke a {why}: its connections get {other} back.");
         }
+        format!("{}{}.", self.of_goodput(), self.of_the_rest())
+    }
+
+    /// What else differs, as a sentence goes on.
+    fn of_the_rest(&self) -> String {
+        let tried = &self.arms[1].control;
+        let mut text = String::new();
+        if let Difference { differs: true, low: Some(low), high: Some(high), .. } =
+            self.retransmitted
+        {
+            let more = if low > 0.0 { "more" } else { "less" };
+            let [low, high] = [low, high].map(|end| end * 100.0);
+            // Writing to a string cannot fail.
+            let _ = write!(text, "; {tried} retransmits {more} ({low:+.2} to {high:+.2} points)");
+        }
+        if self.p95_srtt.differs {
+            let longer = if self.p95_srtt.ratio > Some(1.0) { "longer" } else { "shorter" };
+            let times = self.p95_srtt.times();
+            let _ = write!(text, "; {tried}'s 95th percentile of srtt is {longer}, {times}");
+        }
+        text
+    }
+
+    fn of_goodput(&self) -> String {
+        let [other, tried] = self.arms.each_ref().map(|arm| &arm.control);
         let Difference { differs, ratio: Some(ratio), low, high } = self.goodput else {
             let least = trial::LEAST;
             return format!(
-                "too few connections yet: {least} of each arm must have had something to send."
+                "too few connections yet: {least} of each arm must have had something to send"
             );
         };
         let less = |ratio: f64| format!("{:.0}", (1.0 - ratio.min(1.0)) * 100.0);
@@ -325,13 +350,13 @@ impl Report {
         let much = match (differs, ratio < 1.0, low, high) {
             (false, _, Some(low), Some(high)) => {
                 return format!(
-                    "no difference in goodput is shown: if there is one, {tried} has {} % less at most, and {} % more.",
+                    "no difference in goodput is shown: if there is one, {tried} has {} % less at most, and {} % more",
                     less(low),
                     more(high)
                 );
             }
             (false, ..) => {
-                return "no difference in goodput is shown: how large one may be is not known yet."
+                return "no difference in goodput is shown: how large one may be is not known yet"
                     .into();
             }
             (true, true, Some(low), Some(high)) => {
@@ -343,7 +368,7 @@ impl Report {
             (true, true, _, high) => format!("at least {} % less", less(high.unwrap_or(1.0 / FAR))),
             (true, false, low, _) => format!("at least {} % more", more(low.unwrap_or(FAR))),
         };
-        format!("{tried} has {much} goodput than {other}.")
+        format!("{tried} has {much} goodput than {other}")
     }
 
     fn head(&self) -> String {
@@ -368,14 +393,6 @@ impl Report {
         let optional = |value: Option<f64>, digits: usize| {
             value.map_or("-".into(), |value| format!("{value:.digits$}"))
         };
-        let times = |of: &Difference| match (of.ratio, of.low, of.high) {
-            (Some(ratio), low, high) => {
-                let shown =
-                    |end: Option<f64>| end.map_or("?".into(), |ratio| format!("{ratio:.2}"));
-                format!("x{ratio:.2} ({} to {})", shown(low), shown(high))
-            }
-            _ => none(),
-        };
         let points = match (self.retransmitted.low, self.retransmitted.high) {
             (Some(low), Some(high)) => {
                 format!("{:+.2} to {:+.2} points", low * 100.0, high * 100.0)
@@ -390,14 +407,14 @@ impl Report {
             both(
                 "goodput, Mbit/s",
                 &|arm| arm.goodput_mbit_per_s.shown(2, ""),
-                times(&self.goodput),
+                self.goodput.times(),
             ),
             both("retransmitted", &|arm| percent(&arm.retransmitted), points),
             both("srtt, median, ms", &|arm| optional(arm.p50_srtt_ms, 1), none()),
             both(
                 "srtt, 95th percentile, ms",
                 &|arm| arm.p95_srtt_ms.shown(1, ""),
-                times(&self.p95_srtt),
+                self.p95_srtt.times(),
             ),
             both("paths", &|arm| optional(arm.paths, 2), none()),
             both("groups of paths", &|arm| optional(arm.groups, 2), none()),
@@ -584,6 +601,16 @@ impl Interval {
     }
 }
 
+impl Difference {
+    /// `x0.90 (0.85 to ?)`; empty: not known.
+    fn times(&self) -> String {
+        let shown = |end: Option<f64>| end.map_or("?".into(), |ratio| format!("{ratio:.2}"));
+        let shown =
+            |ratio: f64| format!("x{ratio:.2} ({} to {})", shown(self.low), shown(self.high));
+        self.ratio.map_or_else(String::new, shown)
+    }
+}
+
 impl Stratum {
     fn of(trial: &Trial, number: usize) -> Option<Stratum> {
         let pair = [0, 1].map(|arm: usize| trial.arms[arm].strata[number]);
@@ -733,6 +760,25 @@ mod tests {
         assert!(text.contains(left), "{text}");
         assert!(text.contains(" % less goodput than cubic.\n"), "{text}");
         assert!(text.lines().all(|line| line.len() < 120), "{text}");
+    }
+
+    #[test]
+    fn what_else_differs_is_said_beside_the_goodput() {
+        let report = Report::of(&trial([arm(10_000, 10.0, 40.0), arm(10_000, 10.0, 64.0)]));
+        let rest = "; nr_gcub_xc's 95th percentile of srtt is longer, x1.5";
+        assert!(report.sentence.starts_with("no difference in goodput is shown: "), "{report:?}");
+        assert!(report.sentence.contains(rest) && report.sentence.ends_with(")."), "{report:?}");
+        let mut arms = [arm(10_000, 10.0, 40.0), arm(10_000, 10.0, 40.0)];
+        // Where a quarter of the connections lost 4 %, none does.
+        let one = &mut arms[1].strata[SIZES + 2];
+        (one.retrans, one.retrans2) = (0, 0);
+        let report = Report::of(&trial(arms));
+        assert!(report.sentence.contains("; nr_gcub_xc retransmits less (-1."), "{report:?}");
+        // A guard is broken before connections have their control back.
+        let mut broken = trial([arm(10_000, 10.0, 40.0), arm(10_000, 5.0, 40.0)]);
+        broken.ended = Some(End::Goodput);
+        let expected = "nr_gcub_xc broke a guard, goodput fell: its connections get cubic back.";
+        assert_eq!(Report::of(&broken).sentence, expected);
     }
 
     #[test]
