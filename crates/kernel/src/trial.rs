@@ -24,7 +24,7 @@ static TRIAL: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"),
 
 const NAME: &str = "nr_trial";
 /// Raised when a struct changes that programs and this share.
-const LAYOUT: u64 = 2;
+const LAYOUT: u64 = 3;
 const LINK: &str = "link";
 const PUT_BACK: &str = "put_back";
 /// What is pinned of the maps, by the map's name.
@@ -120,6 +120,8 @@ struct State {
     ports: u32,
     port: [u32; PORTS_MAX],
     guards: [u32; 4],
+    /// Bits of the ratios; 0: none.
+    limits: [u64; 3],
     ended_ns: u64,
     look_ns: u64,
     drawn: [u64; ARMS],
@@ -427,6 +429,7 @@ impl State {
             ports: plan.ports.len() as u32,
             port,
             guards: plan.guards.words(plan.planned),
+            limits: plan.guards.bits(),
             ended_ns: 0,
             look_ns: 0,
             drawn: [0; ARMS],
@@ -450,7 +453,7 @@ impl State {
             ports: ports.map(|port| *port as u16).collect(),
             mptcp_only: self.mptcp_only != 0,
             lasts: Duration::from_nanos(self.ends_ns.saturating_sub(self.began_ns)),
-            guards: Guards::from_words(&self.guards),
+            guards: Guards::from_bits(&self.limits),
             planned: self.guards[3],
         }
     }
@@ -487,15 +490,15 @@ impl Guards {
         ]
     }
 
-    fn from_words(words: &[u32; 4]) -> Guards {
-        let set = |word: u32| (word != 0).then_some(f64::from(word));
-        // To three digits, as it was written.
-        let round = |ratio: f64| (ratio * 1000.0).round() / 1000.0;
-        Guards {
-            goodput: set(words[0]).map(|word| round(((1.0 - word) / 1024.0).exp2())),
-            retransmits: set(words[1]).map(|word| round(word / 256.0)),
-            p95_srtt: set(words[2]).map(|word| round(((word - 1.0) / 8.0).exp2())),
-        }
+    /// As they were given, which the words are not.
+    fn bits(&self) -> [u64; 3] {
+        [self.goodput, self.retransmits, self.p95_srtt].map(|limit| limit.map_or(0, f64::to_bits))
+    }
+
+    fn from_bits(bits: &[u64; 3]) -> Guards {
+        let [goodput, retransmits, p95_srtt] =
+            bits.map(|bits| (bits != 0).then(|| f64::from_bits(bits)));
+        Guards { goodput, retransmits, p95_srtt }
     }
 }
 
@@ -513,4 +516,30 @@ fn monotonic_ns() -> Result<u64, Error> {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC);
     let now = now.map_err(|errno| Error::input("clock", errno.to_string()))?;
     Ok(now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guards_are_read_back_as_they_were_given() {
+        let all = Guards { goodput: Some(0.9), retransmits: Some(1.5), p95_srtt: Some(1.3) };
+        for guards in [all, Guards { p95_srtt: Some(1.3), ..Guards::default() }] {
+            let plan = Plan {
+                controls: ["cubic".into(), "nr_gcub_xc".into()],
+                share: 0.05,
+                netns: None,
+                ports: vec![443],
+                mptcp_only: false,
+                lasts: Duration::from_secs(60),
+                guards,
+                planned: 8000,
+            };
+            let state = State::of(&plan).unwrap();
+            assert_eq!(state.guards, guards.words(8000));
+            let kept: State = from_bytes(&state.bytes()).unwrap();
+            assert_eq!(kept.plan().guards, guards);
+        }
+    }
 }

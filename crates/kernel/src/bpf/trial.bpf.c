@@ -75,6 +75,7 @@ struct nr_trial {
 	nr_u32 ports; /* how many */
 	nr_u32 port[NR_TRIAL_PORTS];
 	struct nr_trial_guards guards;
+	nr_u64 limits[3]; /* as they were given, to be shown */
 	/* By the program. */
 	nr_u64 ended_ns;
 	nr_u64 look_ns;	       /* the longest look took */
