@@ -223,7 +223,7 @@ pub struct Head {
 }
 
 /// Is there a trial, running or ended?
-pub fn is_there() -> bool {
+fn is_there() -> bool {
     folder().join(LINK).exists()
 }
 

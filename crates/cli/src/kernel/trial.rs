@@ -7,9 +7,9 @@ use std::io::Write as _;
 use narrows_foreign::Foreign;
 use narrows_kernel::cgroup::Cgroup;
 use narrows_kernel::is_root;
-use narrows_kernel::trial::{PORTS_MAX, head, is_there};
+use narrows_kernel::trial::{PORTS_MAX, head};
 use narrows_mptcp_admin::assign::Admin;
-use narrows_mptcp_admin::trial::{self, Need, Report, Terms, duration};
+use narrows_mptcp_admin::trial::{self, Need, Terms, duration};
 use narrows_netns::Namespace;
 
 use super::named;
@@ -25,7 +25,7 @@ pub fn trial(args: &TrialArgs) -> Result<(), Error> {
     }
     match &args.command {
         None => begin(args),
-        Some(TrialCommand::Status(output)) => show(output, || Ok(trial::status()?)),
+        Some(TrialCommand::Status(output)) => show(output, None),
         Some(TrialCommand::Stop(output)) => stop(output),
     }
 }
@@ -35,7 +35,7 @@ fn stop(output: &TrialOutput) -> Result<(), Error> {
     let admin = Admin::open()?;
     let readable = head()?.is_none_or(|head| head.readable);
     if readable {
-        show(output, || Ok(admin.end_trial()?))?;
+        show(output, Some(&admin))?;
     } else {
         admin.end_trial()?;
     }
@@ -94,22 +94,21 @@ fn begin(args: &TrialArgs) -> Result<(), Error> {
     print(&text)
 }
 
-fn show(
-    output: &TrialOutput,
-    report: impl FnOnce() -> Result<Option<Report>, Error>,
-) -> Result<(), Error> {
-    if !is_there() {
+/// Shows the trial as it stands, or after `end` has ended it.
+fn show(output: &TrialOutput, end: Option<&Admin>) -> Result<(), Error> {
+    // First: one that cannot be read leaves an older page as it is.
+    let Some(mut report) = trial::status()? else {
         return Err(Error::no("kernel trial", "there is no trial"));
-    }
-    // Before the trial is forgotten.
+    };
+    // Before the trial is ended and forgotten.
     let page = output.report.as_ref().map(|path| {
         let failed = |error| Error::input(path.display(), format!("cannot write: {error}"));
         File::create(path).map(|file| (file, failed)).map_err(failed)
     });
     let page = page.transpose()?;
-    let Some(report) = report()? else {
-        return Err(Error::no("kernel trial", "there is no trial any more"));
-    };
+    if let Some(admin) = end {
+        report = admin.end_trial()?.unwrap_or(report);
+    }
     if let Some((mut file, failed)) = page {
         file.write_all(report.html(&words()[1..]).as_bytes()).map_err(failed)?;
     }

@@ -260,6 +260,11 @@ fn routes_that_lock_a_control_are_left_alone_and_a_trial_of_another_build_can_be
     host.sh(&rewrite);
     let line = host.refuses(&["trial", "status"]);
     assert!(line.starts_with("trial: begun by another build of narrows"), "{line}");
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("trial.html");
+    std::fs::write(&page, "yesterday's").unwrap();
+    host.refuses(&["trial", "status", "--report", page.to_str().unwrap()]);
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "yesterday's", "what cannot be read");
     host.does(&["load", "olia"]);
     assert_eq!(host.does(&["unload", "olia"]), "nr_olia: unloaded\n");
     let output = host.narrows(&["trial", "stop"]);
