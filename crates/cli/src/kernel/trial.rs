@@ -115,6 +115,7 @@ fn show(output: &TrialOutput, end: Option<&Admin>) -> Result<(), Error> {
     let text = match output.json {
         false => report.text(),
         true => {
+            let report = if end.is_some() { report } else { report.last_minute() };
             let line = serde_json::to_string(&report);
             format!("{}\n", line.map_err(|error| Error::input("JSON", error))?)
         }

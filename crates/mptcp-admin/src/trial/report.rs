@@ -62,7 +62,8 @@ pub struct Report {
     pub longest_look_ms: f64,
     /// What it says, in a sentence.
     pub sentence: String,
-    /// Mbit/s of connections that were busy, by arm, of each minute; null: none was.
+    /// Mbit/s of connections that were busy, by arm, of each minute; null: none was. `status --json` has the
+    /// last one alone.
     pub minutes: Vec<[Option<f64>; 2]>,
 }
 
@@ -307,6 +308,14 @@ impl Report {
         };
         report.sentence = report.sentence();
         report
+    }
+
+    /// Of the minutes the last one alone, for a line that a timer appends to others.
+    #[must_use]
+    pub fn last_minute(mut self) -> Report {
+        let before = self.minutes.len().saturating_sub(1);
+        self.minutes.drain(..before);
+        self
     }
 
     fn sentence(&self) -> String {
@@ -796,6 +805,18 @@ mod tests {
             (&json["ended"], &json["arms"][0]["counted"]),
             (&serde_json::Value::Null, &400.into())
         );
+    }
+
+    #[test]
+    fn a_line_of_many_has_the_last_minute_alone() {
+        let mut long = trial([arm(400, 10.0, 40.0), arm(400, 10.0, 40.0)]);
+        let minute = |bytes| [Sums { bytes, busy_ms: bytes / 125, ..Sums::default() }; 2];
+        long.minutes = vec![minute(1_000_000), minute(3_000_000), minute(3_000_000)];
+        let report = Report::of(&long);
+        assert_eq!(report.minutes, [[Some(1.0); 2], [Some(1.0); 2], [None; 2]]);
+        assert_eq!(report.last_minute().minutes, [[None; 2]]);
+        let young = Report::of(&trial([empty(), empty()])).last_minute();
+        assert!(young.minutes.is_empty());
     }
 
     /// Adds a connection of that many bytes over one path.
