@@ -32,8 +32,8 @@ mod uses;
 pub use crate::sockets::{Kept, Moved};
 pub use keepers::{Keepers, Process};
 
-pub(crate) use defaults::namespaces;
-use defaults::{KERNELS_OWN, cookie, default_of, inside, restore, set_default};
+use defaults::{KERNELS_OWN, cookie, inside, restore, set_default};
+pub(crate) use defaults::{default_of, namespaces};
 use uses::{KIND_CGROUP, KIND_NETNS, Key, Record, Uses, place_of, text};
 
 /// Where a control is to be used.

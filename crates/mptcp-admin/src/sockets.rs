@@ -93,7 +93,12 @@ impl Members {
 
     /// Was the socket made here?
     pub(crate) fn made(&self, socket: &MptcpSocket) -> bool {
-        self.ids.contains(&socket.cgroup)
+        self.are(socket.cgroup)
+    }
+
+    /// Are the sockets of the cgroup with this id among them?
+    pub(crate) fn are(&self, cgroup: u64) -> bool {
+        self.ids.contains(&cgroup)
     }
 
     /// Was the socket made here, or is it held by a process that is here?

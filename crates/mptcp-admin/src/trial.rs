@@ -8,14 +8,16 @@ mod report;
 
 pub use report::{Arm, Difference, Interval, Limits, Report, Stratum, duration};
 
-use crate::assign::{Admin, namespaces};
+use crate::assign::{Admin, default_of, namespaces};
+use crate::sockets::Members;
 use narrows_kernel::Error;
 use narrows_kernel::cgroup::Cgroup;
 use narrows_kernel::register::available_controls;
 use narrows_kernel::trial::{self, Guards, LEAST, Plan};
-use narrows_mptcp::diag::{self, State};
+use narrows_mptcp::diag::{self, Socket, State};
 use narrows_netns::Namespace;
 use narrows_stats::sequence::{Sums, needed};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The error of one value's interval, over all times: three values are compared (Bonferroni).
@@ -63,6 +65,8 @@ pub struct Need {
     pub spread: f64,
     /// Of so many open connections; none: there were too few, and it is assumed.
     pub of: Option<usize>,
+    /// Is the control of `--against` a namespace's default, or that of an open socket, among those that take part?
+    pub in_use: bool,
 }
 
 /// Guards as they are written: `retransmits<=1.5x,p95_srtt<=1.3x,goodput>=0.9x`, or `none`.
@@ -177,24 +181,25 @@ fn need(terms: &Terms) -> Result<Need, Error> {
         Some(one) => vec![one.clone()],
         None => namespaces()?.into_iter().map(|(_, one)| one).collect(),
     };
-    let mut goodputs = Sums::default();
+    let top = Cgroup::top().is_ok_and(|top| top.id == terms.cgroup.id);
+    let members = (!top).then(|| Members::of(terms.cgroup.id, &terms.cgroup.path));
+    let mut seen = Seen::default();
     for netns in &namespaces {
+        let default = netns.unless_gone(|| default_of(netns))?;
+        seen.in_use |= default.is_some_and(|default| default == terms.against);
         let sockets = netns.unless_gone(|| netns.run(diag::sockets).and_then(|all| all));
         let failed = |error: std::io::Error| Error::input("sockets", error.to_string());
         for socket in sockets.map_err(failed)?.unwrap_or_default() {
-            let port = |port: &u16| [socket.local.port(), socket.remote.port()].contains(port);
-            let taken = socket.state == State::Established
+            let here = members.as_ref().is_none_or(|members| members.are(socket.cgroup));
+            if here
                 && socket.control == terms.against
-                && (terms.ports.is_empty() || terms.ports.iter().any(port));
-            let Some(info) = socket.info.filter(|info| taken && info.busy_time > 0) else {
-                continue;
-            };
-            let (bytes, busy_s) = (info.bytes_acked, info.busy_time as f64 / 1e6);
-            if bytes >= 20_000 {
-                goodputs.add((bytes as f64 / busy_s).log2());
+                && takes_part(&socket, &terms.ports, terms.mptcp_only)
+            {
+                seen.add(&socket);
             }
         }
     }
+    let goodputs = seen.goodputs();
     let enough = goodputs.n >= LEAST as f64;
     let deviation = if enough { goodputs.variance().sqrt() } else { DEVIATION };
     let connections = needed(ALPHA, PLANNED_RATIO.log2(), deviation, terms.share);
@@ -202,12 +207,92 @@ fn need(terms: &Terms) -> Result<Need, Error> {
         connections: connections.clamp(2.0 * LEAST as f64, f64::from(u32::MAX)) as u32,
         spread: deviation.exp2(),
         of: enough.then_some(goodputs.n as usize),
+        in_use: seen.in_use,
     })
+}
+
+/// Would a connection of this socket's take part, with these ports and in this kind of trial?
+fn takes_part(socket: &Socket, ports: &[u16], mptcp_only: bool) -> bool {
+    let mptcp = socket.mptcp && socket.subflow.is_none_or(|subflow| !subflow.fell_back());
+    let port = |port: &u16| [socket.local.port(), socket.remote.port()].contains(port);
+    (mptcp || !mptcp_only) && (ports.is_empty() || ports.iter().any(port))
+}
+
+/// What open sockets that could be in a trial tell before it begins.
+#[derive(Default)]
+struct Seen {
+    /// Bytes acknowledged, and the time in which there was something to send of the subflow that was busy longest,
+    /// µs: of MPTCP by token, of plain TCP by cookie.
+    connections: BTreeMap<(bool, u64), (u64, u64)>,
+    in_use: bool,
+}
+
+impl Seen {
+    /// A socket with the control that is tried against.
+    fn add(&mut self, socket: &Socket) {
+        self.in_use = true;
+        let Some(info) = socket.info.as_ref().filter(|_| socket.state == State::Established) else {
+            return;
+        };
+        let token = socket.subflow.map(|subflow| (true, u64::from(subflow.token)));
+        let all = self.connections.entry(token.unwrap_or((false, socket.cookie))).or_default();
+        *all = (all.0 + info.bytes_acked, all.1.max(info.busy_time));
+    }
+
+    /// log2 of bytes/s of those that a trial would count.
+    fn goodputs(&self) -> Sums {
+        let mut goodputs = Sums::default();
+        for (bytes, busy_us) in self.connections.values() {
+            if *bytes >= 20_000 && *busy_us > 0 {
+                goodputs.add((*bytes as f64 * 1e6 / *busy_us as f64).log2());
+            }
+        }
+        goodputs
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_testkit::recorded_netlink as answer;
+
+    /// An open subflow that has sent so much in so many seconds.
+    fn sent(token: u32, bytes: u64, seconds: u64) -> Socket {
+        let mut socket = Socket::parse(&answer("first")).unwrap();
+        (socket.state, socket.mptcp) = (State::Established, true);
+        let flags = diag::flag::CAPABLE_PEER | diag::flag::CONNECTED;
+        socket.subflow = Some(diag::Subflow { token, flags, ..diag::Subflow::default() });
+        let info = socket.info.as_mut().unwrap();
+        (info.bytes_acked, info.busy_time) = (bytes, 1_000_000 * seconds);
+        socket
+    }
+
+    #[test]
+    fn a_connection_counts_once_with_all_its_subflows() {
+        let mut seen = Seen::default();
+        assert!(!seen.in_use);
+        for (token, bytes, seconds) in [(1, 96_000, 1), (1, 32_000, 2), (2, 15_000, 1)] {
+            seen.add(&sent(token, bytes, seconds));
+        }
+        let listener = Socket::parse(&answer("listener")).unwrap();
+        seen.add(&listener);
+        let goodputs = seen.goodputs();
+        // 64 kB a second; what sent less than 20 kB, or listens, is not counted.
+        assert_eq!((goodputs.n, goodputs.sum, seen.in_use), (1.0, 64_000f64.log2(), true));
+    }
+
+    #[test]
+    fn only_those_that_could_be_in_the_trial_are_looked_at() {
+        let subflow = sent(1, 1, 1);
+        let plain = Socket { mptcp: false, subflow: None, ..subflow.clone() };
+        let (here, there) = (subflow.local.port(), subflow.remote.port());
+        for (socket, in_mptcp_only) in [(&subflow, true), (&plain, false)] {
+            assert!(takes_part(socket, &[], false));
+            assert_eq!(takes_part(socket, &[], true), in_mptcp_only);
+            assert!(takes_part(socket, &[here], false) && takes_part(socket, &[1, there], false));
+            assert!(!takes_part(socket, &[1], false));
+        }
+    }
 
     #[test]
     fn guards_are_read_as_they_are_written() {

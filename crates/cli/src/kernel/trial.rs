@@ -7,7 +7,10 @@ use std::io::Write as _;
 use narrows_foreign::Foreign;
 use narrows_kernel::cgroup::Cgroup;
 use narrows_kernel::is_root;
+use narrows_kernel::register::available_controls;
 use narrows_kernel::trial::{PORTS_MAX, head};
+use narrows_laws::Control;
+use narrows_laws::catalogue::kernel_name;
 use narrows_mptcp_admin::assign::Admin;
 use narrows_mptcp_admin::trial::{self, Need, Terms, duration};
 use narrows_netns::Namespace;
@@ -56,11 +59,12 @@ fn begin(args: &TrialArgs) -> Result<(), Error> {
     if args.port.len() > PORTS_MAX {
         return Err(Error::input("--port", format!("expected at most {PORTS_MAX} ports")));
     }
+    let against = in_kernel(against, &available_controls()?);
     let netns = args.netns.as_deref().map(Namespace::named).transpose();
     let cgroup = args.cgroup.as_deref().map_or_else(Cgroup::top, Cgroup::open)?;
     let terms = Terms {
         control: named(control)?.0,
-        against: against.clone(),
+        against,
         share: args.share,
         cgroup,
         netns: netns.map_err(|error| Error::input("--netns", error))?,
@@ -69,8 +73,8 @@ fn begin(args: &TrialArgs) -> Result<(), Error> {
         lasts: args.lasts,
         guards: args.guard,
     };
-    let Need { connections, spread, of } = Admin::open()?.begin_trial(&terms)?;
-    let (tried, against) = (&terms.control, Foreign::from(against.as_str()));
+    let Need { connections, spread, of, in_use } = Admin::open()?.begin_trial(&terms)?;
+    let (tried, against) = (&terms.control, Foreign::from(terms.against.as_str()));
     let percent = (terms.share * 10_000.0).round() / 100.0;
     let kind = if terms.mptcp_only { "MPTCP connections" } else { "connections" };
     let mut text = format!(
@@ -90,8 +94,22 @@ fn begin(args: &TrialArgs) -> Result<(), Error> {
          {tried} ({spread})",
         f64::from(connections) * terms.share
     );
+    if !in_use {
+        let _ = writeln!(
+            text,
+            "{against} is no namespace's default and no open socket's: connections with another control are left \
+             alone, and status counts them"
+        );
+    }
     text.push_str("narrows kernel trial status shows what is found, trial stop puts all back\n");
     print(&text)
+}
+
+/// A control's name in the kernel: what the kernel calls so, else what narrows does.
+fn in_kernel(name: &str, available: &[String]) -> String {
+    let known = |name: &str| available.iter().any(|one| one == name);
+    let ours = name.parse::<Control>().ok().map(kernel_name);
+    ours.filter(|ours| !known(name) && known(ours)).unwrap_or_else(|| name.to_owned())
 }
 
 /// Shows the trial as it stands, or after `end` has ended it.
@@ -123,5 +141,26 @@ fn show(output: &TrialOutput, end: Option<&Admin>) -> Result<(), Error> {
     match print_while_read(&text)? {
         true => Ok(()),
         false => Err(Error::no("kernel trial", "nobody reads what was found")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_kernel;
+
+    #[test]
+    fn a_control_is_known_by_both_names_and_the_kernels_comes_first() {
+        let available = ["reno", "cubic", "nr_cubic", "nr_greno"].map(str::to_owned);
+        for (given, expected) in [
+            ("cubic", "cubic"),
+            ("nr_cubic", "nr_cubic"),
+            ("greno", "nr_greno"),
+            ("nr_greno", "nr_greno"),
+            // As it is given, where there is none.
+            ("olia", "olia"),
+            ("\u{1b}[31m", "\u{1b}[31m"),
+        ] {
+            assert_eq!(in_kernel(given, &available), expected);
+        }
     }
 }

@@ -352,6 +352,7 @@ fn a_trial_that_cannot_be_is_refused_in_one_line() {
             r"ev\u001b[31mil: no such congestion control in the kernel",
         ),
         (vec!["greno", "--against", "nr_greno"], "nr_greno: is the control that is to be tried"),
+        (vec!["greno", "--against", "greno"], "nr_greno: is the control that is to be tried"),
         (
             vec!["greno"],
             "command line: the following required arguments were not provided: --against",
@@ -387,6 +388,11 @@ fn a_trial_that_cannot_be_is_refused_in_one_line() {
         assert_eq!(output.status.code(), Some(1));
         assert_eq!(output.stderr, b"narrows: kernel trial: there is no trial\n");
     }
+    host.does(&["load", "olia"]);
+    let said = begin(&host, &["greno", "--against", "olia"]);
+    let warning = "\nnr_olia is no namespace's default and no open socket's: connections with another control are left ";
+    assert!(said.contains(warning), "{said}");
+    host.does(&["trial", "stop"]);
     host.does(&["unload"]);
     assert_eq!(host.state(), before);
 }

@@ -39,7 +39,7 @@ pub(super) fn inside<T: Send>(
 }
 
 /// Its default congestion control.
-pub(super) fn default_of(namespace: &Namespace) -> Result<String, Error> {
+pub(crate) fn default_of(namespace: &Namespace) -> Result<String, Error> {
     inside(namespace, || sysctl(DEFAULT))
 }
 

@@ -810,11 +810,11 @@ mod tests {
     #[test]
     fn a_line_of_many_has_the_last_minute_alone() {
         let mut long = trial([arm(400, 10.0, 40.0), arm(400, 10.0, 40.0)]);
-        let minute = |bytes| [Sums { bytes, busy_ms: bytes / 125, ..Sums::default() }; 2];
+        let minute = |bytes: u64| [Sums { bytes, busy_ms: bytes / 125, ..Sums::default() }; 2];
         long.minutes = vec![minute(1_000_000), minute(3_000_000), minute(3_000_000)];
         let report = Report::of(&long);
         assert_eq!(report.minutes, [[Some(1.0); 2], [Some(1.0); 2], [None; 2]]);
-        assert_eq!(report.last_minute().minutes, [[None; 2]]);
+        assert_eq!(report.last_minute().minutes, [[None::<f64>; 2]]);
         let young = Report::of(&trial([empty(), empty()])).last_minute();
         assert!(young.minutes.is_empty());
     }
