@@ -270,20 +270,20 @@ pub fn again_note(copies: u64, packets: u64) -> Option<String> {
 fn leave_translated(flows: &mut Flows<(End, End), Entry>) -> Option<String> {
     let before: Flows<u64, (End, End)> =
         flows.keys().flat_map(|&(a, b)| [(ends(a, b), (a, b)), (ends(b, a), (b, a))]).collect();
-    let mut left: Vec<(u64, (End, End), (End, End))> = Vec::new();
+    let mut left: Vec<(u64, [(End, End); 2])> = Vec::new();
     flows.retain(|&ends, entry| {
         let first = entry.ways[entry.data()].is_translated();
         let first = first.and_then(|first| before.get(&first));
         // Of two that are each other one stays.
         let mutual = |first: &&(End, End)| {
             let this = entry.ends(ends);
-            left.iter().any(|&(_, other, of)| other == **first && of == this)
+            left.iter().any(|(_, of)| *of == [**first, this])
         };
         let first = first.filter(|first| !mutual(first));
-        left.extend(first.map(|first| (entry.bytes(), entry.ends(ends), *first)));
+        left.extend(first.map(|first| (entry.bytes(), [entry.ends(ends), *first])));
         first.is_none()
     });
-    let &(_, largest, first) = left.iter().max()?;
+    let &(_, [largest, first]) = left.iter().max()?;
     let others = match left.len() {
         1 => String::new(),
         more => format!(", and {} more", more - 1),
