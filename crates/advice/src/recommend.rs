@@ -13,8 +13,6 @@
 //!    along, as a burst is one cut of the window and no rate.
 //! 3. **A coupled law** if paths of a connection whose law does not couple meet in one bottleneck, by who watches
 //!    that (`xcorr`): coupled they take one share there.
-//! 4. **A coupled law with a detector** if paths have separate bottlenecks under a law that couples all its paths: that
-//!    takes one share of all of them together, where each path could have one of its own.
 //!
 //! Hysteresis: the intervals. Who watches a link that is at a bound gets "no change"; and after a change its reason is
 //! gone: a link that is left out holds up nobody, under a model law nothing is said of losses, and a coupled law is not
@@ -36,10 +34,8 @@ const BLOCK: usize = 3;
 pub enum Kind {
     /// A window law of each path's own: CUBIC, Reno.
     Uncoupled,
-    /// A window law that couples paths that meet, or may: one with a detector.
+    /// A window law that couples paths.
     Coupled,
-    /// A window law that couples all paths, and takes half or less of what separate ones carry.
-    CoupledAll,
     /// A law that goes by a model of the path: BBR.
     Model,
 }
@@ -127,8 +123,6 @@ pub enum Control {
     Same,
     /// A coupled window law.
     Coupled,
-    /// A coupled window law that couples those paths alone that meet.
-    Detecting,
     /// A model law.
     Model,
 }
@@ -197,8 +191,8 @@ impl<P: Copy + Ord, L: Clone + Ord> Observer<P, L> {
     }
 
     /// What follows from that; `shared`: links over which paths of a connection meet in one bottleneck, for most of the
-    /// time; `separate`: likewise those over which no two do.
-    pub fn recommend(&self, shared: &[Vec<L>], separate: &[Vec<L>]) -> Recommendation<L> {
+    /// time.
+    pub fn recommend(&self, shared: &[Vec<L>]) -> Recommendation<L> {
         let looks = self.rates.len();
         let link = |(link, sums): (&L, &Sums)| {
             let mut seconds = sums.looks.clone();
@@ -228,11 +222,10 @@ impl<P: Copy + Ord, L: Clone + Ord> Observer<P, L> {
         };
         let held_back = links.iter().filter(held).max_by(most(|link| link.seen.least()));
         let held_back = held_back.map(|link| link.link.clone());
-        let stay = |group: &Vec<L>| without.as_ref().is_none_or(|link| !group.contains(link));
+        let meet = |group: &Vec<L>| without.as_ref().is_none_or(|link| !group.contains(link));
         let control = match (&held_back, mostly) {
             (Some(_), _) => Control::Model,
-            (None, Some(Kind::Uncoupled)) if shared.iter().any(stay) => Control::Coupled,
-            (None, Some(Kind::CoupledAll)) if separate.iter().any(stay) => Control::Detecting,
+            (None, Some(Kind::Uncoupled)) if shared.iter().any(meet) => Control::Coupled,
             _ => Control::Same,
         };
         let (looks, rate) = (looks as u32, interval(&self.rates));
@@ -331,7 +324,7 @@ mod tests {
 
         fn says(&self, shared: bool) -> (Control, Option<&'static str>) {
             let shared = if shared { vec![vec!["fast", "slow"]] } else { Vec::new() };
-            let found = self.observer.recommend(&shared, &[]);
+            let found = self.observer.recommend(&shared);
             (found.control, found.without)
         }
     }
@@ -341,7 +334,7 @@ mod tests {
         let mut net = Net::new(Kind::Uncoupled);
         (0..30).for_each(|_| net.second([(40.0, 80, 400), FULL[1]], [20, 1]));
         assert_eq!(net.says(false), (Control::Same, None));
-        let found = net.observer.recommend(&[], &[]);
+        let found = net.observer.recommend(&[]);
         assert_eq!((found.looks, found.links.len()), (29, 2));
         assert!((found.rate[1] - 42.0 * 125e3).abs() < 1e3, "{:?}", found.rate);
         assert_eq!(net.says(true), (Control::Coupled, None), "they meet in one bottleneck");
@@ -369,36 +362,13 @@ mod tests {
     }
 
     #[test]
-    fn separate_paths_that_are_all_coupled_ask_for_a_detector() {
-        let separate = || vec![vec!["fast", "slow"]];
-        for (kind, control) in [
-            (Kind::CoupledAll, Control::Detecting),
-            (Kind::Coupled, Control::Same),
-            (Kind::Uncoupled, Control::Same),
-            (Kind::Model, Control::Same),
-        ] {
-            let mut net = Net::new(kind);
-            (0..30).for_each(|_| net.second([(40.0, 80, 400), FULL[1]], [20, 1]));
-            assert_eq!(net.observer.recommend(&[], &separate()).control, control, "{kind:?}");
-        }
-        let mut all = Net::new(Kind::CoupledAll);
-        (0..30).for_each(|_| all.second([(40.0, 80, 400), FULL[1]], [20, 1]));
-        assert_eq!(all.says(true).0, Control::Same, "they meet, and are coupled");
-        // Without the link that holds up the other, nothing is left to be coupled.
-        let mut dragged = Net::new(Kind::CoupledAll);
-        (0..30).for_each(|_| dragged.second(DRAGGED, [0, 3]));
-        let found = dragged.observer.recommend(&[], &separate());
-        assert_eq!((found.control, found.without), (Control::Same, Some("slow")));
-    }
-
-    #[test]
     fn a_burst_of_losses_is_no_rate() {
         let mut net = Net::new(Kind::Uncoupled);
         // 150 of 107,000 packets are as many as 5 a second.
         (0..31)
             .for_each(|at| net.second([(40.0, 42, 210), FULL[1]], [150 * u64::from(at == 7), 0]));
         assert_eq!(net.says(false).0, Control::Same);
-        let found = net.observer.recommend(&[], &[]);
+        let found = net.observer.recommend(&[]);
         let [low, share, high] = found.links[0].seen.lost.unwrap();
         assert!(
             low == 0.0 && (share - 0.0014).abs() < 1e-4 && high > 0.003,
@@ -420,7 +390,7 @@ mod tests {
             (Control::Same, Some("slow")),
             "what is left out shares nothing"
         );
-        let found = net.observer.recommend(&[], &[]);
+        let found = net.observer.recommend(&[]);
         let slow = found.links.iter().find(|link| link.link == "slow").unwrap();
         assert_eq!(slow.holds_up[1], 1.0);
         // 80 less 22 Mbit/s.
@@ -435,7 +405,7 @@ mod tests {
         for second in 0..60 {
             net.second(if second % 30 < 10 { DRAGGED } else { pays }, [0; 2]);
         }
-        let found = net.observer.recommend(&[], &[]);
+        let found = net.observer.recommend(&[]);
         let slow = found.links.iter().find(|link| link.link == "slow").unwrap();
         assert!(slow.gain[0] < 0.0 && slow.gain[1] > 0.0, "{:?}", slow.gain);
         assert_eq!(found.without, None);

@@ -5,7 +5,7 @@
 
 use crate::advise::is_model;
 use crate::watch::compared::Path;
-use crate::watch::report::{couples, couples_all};
+use crate::watch::report::couples;
 use crate::watch::{Connection, Scope, Watch};
 use narrows_advice::recommend::{self, Control, Kind, LEAST, Look, Observer, Recommendation};
 use narrows_advice::{Sample, window};
@@ -75,18 +75,6 @@ pub struct Recommended {
     pub links: Vec<Link>,
     /// Links whose paths meet in one bottleneck for most of the time.
     pub shared: Vec<Vec<Foreign>>,
-    /// Links whose paths have separate bottlenecks for most of the time, where more connections do than meet.
-    pub separate: Vec<Vec<Foreign>>,
-}
-
-/// What was found of the bottlenecks of a namespace's connections.
-#[derive(Default)]
-struct Bottlenecks {
-    shared: BTreeSet<Vec<Foreign>>,
-    separate: BTreeSet<Vec<Foreign>>,
-    /// Connections of which paths meet, and of which none do.
-    meet: usize,
-    apart: usize,
 }
 
 /// An interface by which subflows leave, or a local address where that is not known.
@@ -160,49 +148,26 @@ impl Recommender {
     /// What follows from all that was seen.
     pub fn report(&self) -> Report {
         let watched = self.watch.report();
-        let mut found: BTreeMap<&Foreign, Bottlenecks> = BTreeMap::new();
+        let mut shared: BTreeMap<&Foreign, BTreeSet<Vec<Foreign>>> = BTreeMap::new();
         for connection in self.ended.iter().chain(&watched.connections) {
-            // A connection is of one namespace.
-            let Some(first) = connection.paths.first() else { continue };
-            found.entry(&first.netns).or_default().add(connection);
+            for (group, _) in connection.together_for_most_of_the_time() {
+                let paths = || group.iter().map(|number| &connection.paths[number - 1]);
+                let of = |path: &crate::watch::Path| named(path.interface.as_ref(), &path.local);
+                let links: BTreeSet<Foreign> = paths().map(of).collect();
+                if let Some(path) = paths().next() {
+                    shared.entry(&path.netns).or_default().insert(links.into_iter().collect());
+                }
+            }
         }
         let of = |place: &Place| {
-            let found = found.get(&place.name);
-            let shared = found.map(|found| found.shared.iter().cloned().collect::<Vec<_>>());
-            let separate = found.map(Bottlenecks::separate);
-            place.recommended(shared.unwrap_or_default(), separate.unwrap_or_default())
+            let shared = shared.get(&place.name).map(|all| all.iter().cloned().collect());
+            place.recommended(shared.unwrap_or_default())
         };
         Report {
             format: FORMAT,
             t_s: watched.t_s,
             namespaces: self.places.values().map(of).filter(|one| one.seconds > 0).collect(),
             left_out: watched.left_out,
-        }
-    }
-}
-
-impl Bottlenecks {
-    fn add(&mut self, connection: &Connection) {
-        let of = |path: &crate::watch::Path| named(path.interface.as_ref(), &path.local);
-        let met = connection.together_for_most_of_the_time();
-        self.meet += usize::from(!met.is_empty());
-        for (group, _) in met {
-            let paths = group.iter().map(|number| &connection.paths[number - 1]);
-            let links: BTreeSet<Foreign> = paths.map(of).collect();
-            self.shared.insert(links.into_iter().collect());
-        }
-        if connection.is_separate_for_most_of_the_time() {
-            self.apart += 1;
-            let links: BTreeSet<Foreign> = connection.paths.iter().map(of).collect();
-            self.separate.insert(links.into_iter().collect());
-        }
-    }
-
-    /// Where connections differ, what the more of them say.
-    fn separate(&self) -> Vec<Vec<Foreign>> {
-        match self.apart > self.meet {
-            true => self.separate.iter().cloned().collect(),
-            false => Vec::new(),
         }
     }
 }
@@ -216,7 +181,6 @@ fn look(token: u32, path: &Path) -> Option<Look<u64, Foreign>> {
     let model = is_model(&path.control);
     let kind = match model {
         true => Kind::Model,
-        false if couples_all(&path.control) => Kind::CoupledAll,
         false if couples(&path.control) => Kind::Coupled,
         false => Kind::Uncoupled,
     };
@@ -254,8 +218,8 @@ impl Place {
         control_of_kernel_name(name).map_or_else(|| name.to_owned(), |control| control.to_string())
     }
 
-    fn recommended(&self, shared: Vec<Vec<Foreign>>, separate: Vec<Vec<Foreign>>) -> Recommended {
-        let found = self.observer.recommend(&shared, &separate);
+    fn recommended(&self, shared: Vec<Vec<Foreign>>) -> Recommended {
+        let found = self.observer.recommend(&shared);
         let control = self.control();
         let mbit = |of: [f64; 3]| of.map(|rate| rate * 8e-6);
         let link = |link: &recommend::Link<Foreign>| {
@@ -280,9 +244,7 @@ impl Place {
                 Control::Same => None,
                 Control::Model => Some("bbr+xcorr"),
                 Control::Coupled if control == "reno" => Some("greno+xcorr"),
-                // Of Reno's kin but gcubic.
-                Control::Detecting if !control.starts_with("gcubic") => Some("greno+xcorr"),
-                Control::Coupled | Control::Detecting => Some("gcubic+xcorr"),
+                Control::Coupled => Some("gcubic+xcorr"),
             },
             control,
             known: found.looks >= LEAST,
@@ -291,7 +253,6 @@ impl Place {
             mbit_per_s: mbit(found.rate),
             links: found.links.iter().map(link).collect(),
             shared,
-            separate,
         };
         recommended.sentence = recommended.said(&found);
         recommended
@@ -341,21 +302,11 @@ impl Recommended {
             let stays = |group: &&Vec<Foreign>| {
                 self.without.as_ref().is_none_or(|link| !group.contains(link))
             };
-            let over = |groups: &[Vec<Foreign>]| {
-                groups.iter().filter(stays).map(names).collect::<Vec<String>>().join(", ")
-            };
-            why.push(match found.control {
-                Control::Detecting => format!(
-                    "paths over {} have separate bottlenecks for most of the time, and {} couples them all the same, \
-                     which costs up to half",
-                    over(&self.separate),
-                    self.control
-                ),
-                _ => format!(
-                    "paths over {} meet in one bottleneck for most of the time, where coupled ones take one share",
-                    over(&self.shared)
-                ),
-            });
+            let shared: Vec<String> = self.shared.iter().filter(stays).map(names).collect();
+            why.push(format!(
+                "paths over {} meet in one bottleneck for most of the time, where coupled ones take one share",
+                shared.join(", ")
+            ));
         }
         if what.is_empty() {
             return format!(
@@ -466,7 +417,7 @@ mod tests {
     }
 
     fn said(place: &Place, shared: Vec<Vec<Foreign>>) -> String {
-        let found = place.recommended(shared, Vec::new());
+        let found = place.recommended(shared);
         assert_eq!(found.sentence.matches(". ").count(), 1, "two sentences: {}", found.sentence);
         assert!(!found.text().contains('\u{1b}'), "{}", found.text());
         found.sentence
@@ -495,24 +446,6 @@ mod tests {
     }
 
     #[test]
-    fn who_couples_separate_paths_is_told_of_a_detector() {
-        let full = [(40, 80, 400, 20), (2, 500, 125, 1)];
-        for (control, instead) in [
-            ("nr_lia", "greno+xcorr instead of lia"),
-            ("nr_greno", "greno+xcorr instead of greno"),
-            ("nr_gcub", "gcubic+xcorr instead of gcubic"),
-        ] {
-            let place = place(control, Kind::CoupledAll, full);
-            let separate = vec![vec!["eth0".into(), "e\u{1b}[2J".into()]];
-            let line = place.recommended(Vec::new(), separate).sentence;
-            assert!(line.starts_with(&format!("Recommended: {instead}; now 42.0")), "{line}");
-            let why = "paths over eth0 and e\\u001b[2J have separate bottlenecks for most of the time, and ";
-            assert!(line.contains(why) && line.matches(". ").count() == 1, "{line}");
-            assert!(said(&place, Vec::new()).starts_with("No change"), "where nothing is known");
-        }
-    }
-
-    #[test]
     fn the_control_that_is_named_is_of_the_kind_that_the_rule_goes_by() {
         let mut place = place("cubic", Kind::Uncoupled, [(40, 80, 400, 20), (2, 500, 125, 1)]);
         place.controls = BTreeMap::from([
@@ -537,7 +470,7 @@ mod tests {
         assert!(line.starts_with("Recommended: leave out e\\u001b[2J; now 22.0"), "{line}");
         let why = "the others waited for e\\u001b[2J 100 % of the time (89 to 100), and could send up to 58.0 Mbit/s";
         assert!(line.contains(why), "{line}");
-        let found = slow.recommended(Vec::new(), Vec::new());
+        let found = slow.recommended(Vec::new());
         assert_eq!(
             found.without.as_ref().map(Foreign::raw),
             Some("e\u{1b}[2J"),
@@ -550,7 +483,7 @@ mod tests {
     fn round_trip_times_of_a_link_without_propagation_are_shown_as_they_are() {
         let of = |min_rtt_us| {
             let full = [(40, 68, 400, 20), (2, 500, 125, 1)];
-            measured("cubic", Kind::Uncoupled, full, min_rtt_us).recommended(Vec::new(), Vec::new())
+            measured("cubic", Kind::Uncoupled, full, min_rtt_us).recommended(Vec::new())
         };
         let found = of(50);
         let first = &found.links[1];
@@ -569,7 +502,7 @@ mod tests {
             observer: Observer::default(),
             ..place("cubic", Kind::Uncoupled, [(1, 1, 1, 1); 2])
         };
-        let found = place.recommended(Vec::new(), Vec::new());
+        let found = place.recommended(Vec::new());
         assert!(
             !found.known && found.sentence.starts_with("Cannot tell yet."),
             "{}",

@@ -243,13 +243,6 @@ impl Connection {
         largest
     }
 
-    /// Had no two of its paths one bottleneck for most of the time since the first answer?
-    pub(crate) fn is_separate_for_most_of_the_time(&self) -> bool {
-        let paths = self.paths.len();
-        let apart = self.spent.iter().filter(|one| one.groups.len() == paths);
-        paths > 1 && apart.map(|one| one.share).sum::<f64>() > MOST
-    }
-
     /// Of the paths of a group, which were in one for this share of the time.
     fn meet(&self, group: &[usize], share: f64, kind: &str) -> String {
         let (some, all) = (group.len(), self.paths.len());
@@ -339,14 +332,6 @@ pub(crate) fn couples(control: &str) -> bool {
         .is_some_and(|control| control.law.couples() && control.detector != Detector::DISJOINT)
 }
 
-/// Is it a window law that couples all subflows, of those that are known to take half or less of separate bottlenecks?
-pub(crate) fn couples_all(control: &str) -> bool {
-    const KNOWN: [&str; 5] = ["lia", "olia", "balia", "greno", "gcubic"];
-    control_of_kernel_name(control).is_some_and(|control| {
-        control.detector == Detector::SHARED && KNOWN.contains(&control.law.name())
-    })
-}
-
 /// Why it mostly cannot be told.
 fn mostly(verdicts: &[&Verdict]) -> &'static str {
     let all: Vec<Why> = verdicts.iter().filter_map(|verdict| verdict.why).collect();
@@ -408,16 +393,6 @@ mod tests {
             sentence: String::new(),
         };
         connection.sentence(&[])
-    }
-
-    #[test]
-    fn a_control_without_a_detector_couples_all() {
-        for control in ["nr_lia", "nr_olia", "nr_balia", "nr_greno", "nr_gcub"] {
-            assert!(couples_all(control) && couples(control), "{control}");
-        }
-        for control in ["nr_gcub_xc", "nr_lia_dj", "nr_reno", "nr_bbr", "cubic"] {
-            assert!(!couples_all(control), "{control}");
-        }
     }
 
     #[test]

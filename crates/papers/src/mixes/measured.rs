@@ -187,7 +187,7 @@ fn recommendation(mix: &Mix, run: &Kept) -> Recommendation<String> {
             observer.look(Duration::from_millis(100 * tenths), &looks);
         }
     }
-    observer.recommend(&[], &[])
+    observer.recommend(&[])
 }
 
 fn goodput(run: &Kept) -> f64 {
