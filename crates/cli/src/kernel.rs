@@ -27,6 +27,7 @@ use narrows_mptcp_admin::assign::{
     Admin, Keepers, Kept, Moved, Place, Process, Target, Undone, Use, uses,
 };
 use narrows_mptcp_admin::boot::Boot;
+use narrows_mptcp_admin::trial::Report;
 
 use crate::args::kernel::{self as args, Command};
 use crate::error::Error;
@@ -266,11 +267,9 @@ fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
         let done = admin.unload(&name)?;
         // Writing to a string cannot fail.
         if done.trial {
-            let _ = writeln!(
-                text,
-                "trial: ended; narrows kernel trial stop shows what it found, and removes it"
-            );
+            let _ = writeln!(text, "trial: ended");
         }
+        text.extend(done.found.as_ref().map(Report::text));
         for (place, undone) in &done.uses {
             let _ = writeln!(text, "{place}: {}", show(undone));
         }
@@ -284,6 +283,9 @@ fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
         };
         // At once: the next one may fail.
         print(&text)?;
+        if done.trial {
+            admin.forget_trial()?;
+        }
     }
     Ok(())
 }

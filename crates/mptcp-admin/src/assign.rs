@@ -9,6 +9,7 @@
 //! control is the default that the place had, and back those that have the control of the use.
 
 use crate::sockets::{self, Members};
+use crate::trial::Report;
 use narrows_foreign::Foreign;
 use narrows_kernel::cgroup::{self, Cgroup};
 use narrows_kernel::pins::{self, Change, FOLDER, Pins, make_folder};
@@ -124,8 +125,10 @@ pub struct Unloaded {
     pub others: Vec<(Foreign, String)>,
     /// MPTCP listeners that had it.
     pub moved: Moved,
-    /// Did that end a trial, which is still to be read and stopped?
+    /// Is there a trial of it, which has ended now, and is to be [forgotten](Admin::forget_trial)?
     pub trial: bool,
+    /// What that found, if this build can read it.
+    pub found: Option<Report>,
     /// What runs it until it closes.
     pub keepers: Keepers,
 }
@@ -256,7 +259,7 @@ impl Admin {
         Ok(undone)
     }
 
-    /// Unloads a control and undoes its uses.
+    /// Unloads a control and undoes its uses; ends its trial.
     ///
     /// # Errors
     /// It was not loaded by narrows; the kernel refuses.
@@ -266,9 +269,8 @@ impl Admin {
             ..Unloaded::default()
         };
         if trial::head()?.is_some_and(|trial| trial.controls.iter().any(|one| one == name)) {
-            done.trial = trial::read().ok().flatten().is_none_or(|trial| trial.ended.is_none());
-            // What it found stays: nobody may have read it.
-            self.end_trial()?;
+            done.found = self.end_trial()?;
+            done.trial = true;
         }
         let namespaces = namespaces()?;
         // What the namespaces that only inherited it are to have.

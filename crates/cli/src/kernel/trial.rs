@@ -97,8 +97,8 @@ fn begin(args: &TrialArgs) -> Result<(), Error> {
     if !in_use {
         let _ = writeln!(
             text,
-            "{against} is no namespace's default and no open socket's: connections with another control are left \
-             alone, and status counts them"
+            "{against} is no default here, and no open socket that could take part has it: connections with another \
+             control are left alone, and status counts them"
         );
     }
     text.push_str("narrows kernel trial status shows what is found, trial stop puts all back\n");

@@ -289,18 +289,14 @@ fn unloading_the_control_ends_its_trial_and_a_killed_command_leaves_none_or_a_wh
         all if all.contains(&"nr_greno".to_owned()) => Ok(()),
         all => Err(format!("{all:?}")),
     });
-    let drawn = status(&host)["arms"][1]["connections"].as_u64().unwrap();
-    let said = "trial: ended; narrows kernel trial stop shows what it found, and removes it\nnr_greno: unloaded\n";
-    assert_eq!(host.does(&["unload"]), said);
+    let said = host.does(&["unload"]);
+    assert!(
+        said.starts_with("trial: ended\n") && said.ends_with("\nnr_greno: unloaded\n"),
+        "{said}"
+    );
+    assert!(said.contains(" against reno, 60 % of new connections: ended after "), "{said}");
     assert!(controls(&host).concat().iter().all(|one| one == "reno"), "nobody keeps it");
-    // What it found outlives the control, also where that is loaded and unloaded again.
-    host.does(&["load", "greno"]);
-    assert_eq!(host.does(&["unload"]), "nr_greno: unloaded\n", "it ends once");
-    let now = status(&host);
-    assert_eq!(now["ended"], "stopped", "{now}");
-    assert_eq!(now["arms"][1]["connections"].as_u64(), Some(drawn), "{now}");
-    assert!(host.does(&["trial", "stop"]).contains(": stopped\n"));
-    assert_eq!(host.state(), before, "nothing stays");
+    assert_eq!(host.state(), before);
 
     host.does(&["load", "greno"]);
     let whole_if_killed_after = |wait| {
@@ -390,7 +386,7 @@ fn a_trial_that_cannot_be_is_refused_in_one_line() {
     }
     host.does(&["load", "olia"]);
     let said = begin(&host, &["greno", "--against", "olia"]);
-    let warning = "\nnr_olia is no namespace's default and no open socket's: connections with another control are left ";
+    let warning = "\nnr_olia is no default here, and no open socket that could take part has it: connections with another ";
     assert!(said.contains(warning), "{said}");
     host.does(&["trial", "stop"]);
     host.does(&["unload"]);
