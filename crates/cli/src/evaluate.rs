@@ -62,7 +62,7 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
     if let Some(few) = args.seeds.filter(|seeds| *seeds < LEAST_SEEDS as u64) {
         crate::note(&format!(
-            "narrows: --seeds {few}: from fewer than {LEAST_SEEDS} every verdict is `cannot be told`, unless the law ends a run"
+            "narrows: --seeds {few}: from fewer than {LEAST_SEEDS} every verdict on runs is `cannot be told`, unless the law ends one"
         ));
     }
     let jobs = jobs_on(host, args.jobs);

@@ -120,7 +120,7 @@ fn a_law_that_crashes_falls_short_by_its_line_and_the_rest_is_judged() {
     assert_eq!(code, Some(0), "{error}");
     let found = json(&text);
     assert_eq!(found[0]["seeds"], 2);
-    let few = "narrows: --seeds 2: from fewer than 5 every verdict is `cannot be told`, unless the law ends a run";
+    let few = "narrows: --seeds 2: from fewer than 5 every verdict on runs is `cannot be told`, unless the law ends one";
     assert_eq!(error.lines().filter(|line| *line == few).count(), 1, "{error}");
     let criterion = &found[0]["criteria"][1];
     assert_eq!(criterion["criterion"], "5.1.4/paths");
