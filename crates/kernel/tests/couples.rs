@@ -2,21 +2,25 @@
 //! nothing stays behind. On this machine's kernel; `make test-kernels` runs the same program on
 //! others.
 
+use narrows_kernel::cgroup::{self, Cgroup};
 use narrows_kernel::control::{Loaded, Registered};
+use narrows_kernel::pins::FOLDER;
 use narrows_kernel::register::available_controls;
 use narrows_kernel::sampler::Sampler;
 use narrows_kernel::state::{Connection, Detections, connections};
-use narrows_kernel::{Settings, object};
+use narrows_kernel::trial::{self, End, Guards, Plan};
+use narrows_kernel::{Settings, object, reap};
 use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, Detector, Law, Place};
-use narrows_testkit::machine::{KernelLog, Turn, leaves_programs_out, turn};
+use narrows_testkit::machine::{KernelLog, Turn, leaves_programs_out, turn, with_own_pins};
 use narrows_testkit::net::{Host, ip, run, sysctl, veth};
 use narrows_testkit::wait_until;
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::Command;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::{self, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -233,6 +237,84 @@ fn sampled(network: &Network) -> (Sampler, TcpStream, TcpStream) {
     let (receiver, _) = listener.accept().unwrap();
     sampler.add(SockRef::from(&sender).cookie().unwrap()).unwrap();
     (sampler, sender, receiver)
+}
+
+/// What stands beside the laws: a control chosen for a cgroup, a trial among its connections, and what
+/// deletes entries that were left behind.
+#[test]
+fn cgroup_trial_and_reap() {
+    let Some(_machine) = machine("a cgroup, a trial, reaping") else { return };
+    leaves_nothing(|| {
+        let controls = [Law::RENO, Law::CUBIC].map(|law| Registered::register(Control::of(law)));
+        let names = controls.each_ref().map(|control| control.as_ref().unwrap().name().to_owned());
+        let network = Network::new("reno");
+        let tried = with_own_pins(|| in_own_cgroup(|cgroup| try_out(&network, &names, cgroup)));
+        assert_eq!(reap().unwrap(), 0);
+        println!("{}, a trial: {tried:?} connections' ends in its arms", kernel());
+    });
+}
+
+/// Does `work` with this process in a cgroup made for it.
+fn in_own_cgroup<T>(work: impl FnOnce(&Cgroup) -> T) -> T {
+    let top = Cgroup::top().unwrap().path;
+    let before = fs::read_to_string("/proc/self/cgroup").unwrap();
+    let before = before.lines().find_map(|line| line.strip_prefix("0::/")).unwrap();
+    let folder = top.join(format!("nr-couples-{}", process::id()));
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("cgroup.procs"), "0").unwrap();
+    let done = panic::catch_unwind(AssertUnwindSafe(|| work(&Cgroup::open(&folder).unwrap())));
+    fs::write(top.join(before).join("cgroup.procs"), "0").unwrap();
+    fs::remove_dir(&folder).unwrap();
+    done.unwrap_or_else(|reason| panic::resume_unwind(reason))
+}
+
+/// The first of the controls is chosen for the cgroup, and the second one tried there: ends of
+/// connections in each arm.
+fn try_out(network: &Network, names: &[String; 2], cgroup: &Cgroup) -> [u64; 2] {
+    const CONNECTIONS: usize = 32;
+    let listener = network.server.run(|| TcpListener::bind("10.78.1.2:5001")).unwrap().unwrap();
+    let address = listener.local_addr().unwrap();
+    let connect = || {
+        let socket = network.client.run(|| TcpStream::connect(address)).unwrap().unwrap();
+        [socket, listener.accept().unwrap().0]
+    };
+    let runs = |socket: &TcpStream, name: &String| {
+        let control = SockRef::from(socket).tcp_congestion().unwrap();
+        control.split(|byte| *byte == 0).next() == Some(name.as_bytes())
+    };
+    fs::create_dir(FOLDER).unwrap();
+    cgroup.attach(&cgroup::choice(&names[0], false, cgroup).unwrap()).unwrap();
+    assert!(connect().iter().all(|socket| runs(socket, &names[0])), "as chosen");
+
+    let plan = Plan {
+        controls: names.clone(),
+        share: 0.5,
+        netns: None,
+        ports: vec![address.port()],
+        mptcp_only: false,
+        lasts: Duration::from_secs(3600),
+        guards: Guards::default(),
+        planned: 1000,
+    };
+    trial::start(cgroup, &plan).unwrap();
+    let sockets: Vec<_> = (0..CONNECTIONS).flat_map(|_| connect()).collect();
+    let arms = names
+        .each_ref()
+        .map(|name| sockets.iter().filter(|socket| runs(socket, name)).count() as u64);
+    assert_eq!(arms.iter().sum::<u64>(), 2 * CONNECTIONS as u64);
+    assert!(arms.iter().all(|ends| *ends > 0), "{arms:?}");
+    let seen = trial::read().unwrap().unwrap();
+    assert_eq!((seen.drawn, seen.living, seen.refused), (arms, arms, 0));
+
+    for host in [&network.client, &network.server] {
+        host.run(trial::put_back).unwrap().unwrap();
+    }
+    assert!(sockets.iter().all(|socket| runs(socket, &names[0])), "put back");
+    let seen = trial::read().unwrap().unwrap();
+    assert_eq!((seen.ended, seen.put_back), (Some(End::Stopped), arms[1]));
+    trial::remove().unwrap();
+    cgroup::detach(cgroup.id).unwrap();
+    arms
 }
 
 fn runs_on_both_paths(control: &str) {

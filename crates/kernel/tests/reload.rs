@@ -7,11 +7,10 @@ use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use narrows_kernel::Settings;
 use narrows_kernel::pins::{Change, FOLDER, Pins};
 use narrows_laws::Control;
+use narrows_testkit::machine::with_own_pins;
 use narrows_testkit::net;
 use narrows_testkit::transfer::{Kind, Server, Traffic, set_control};
 use narrows_testkit::wait_until;
-use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
 use std::fs;
 use std::path::Path;
 use std::thread::scope;
@@ -40,18 +39,7 @@ fn again_and_again(name: &'static str, rounds: usize) {
     // Made here: a namespace's name is a mount.
     let net = Net::new(&[20, 20]);
     let before = ours();
-    // Pins of its own: nobody else sees this mount.
-    let pinned = || {
-        unshare(CloneFlags::CLONE_NEWNS).unwrap();
-        let none: Option<&str> = None;
-        mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
-        mount(Some("bpf"), "/sys/fs/bpf", Some("bpf"), MsFlags::empty(), Some("mode=0700"))
-            .unwrap();
-        load_replace_and_unload(&net, rounds);
-    };
-    if let Err(panic) = scope(|scope| scope.spawn(pinned).join()) {
-        std::panic::resume_unwind(panic);
-    }
+    with_own_pins(|| load_replace_and_unload(&net, rounds));
     net.drained();
     // A build goes when its last socket has, a moment later.
     wait_until(30, || match left(&before) {

@@ -1,10 +1,13 @@
 //! The machine for one test at a time, and what the kernel logs meanwhile.
 
 use nix::fcntl::{Flock, FlockArg};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
 use std::process::Command;
+use std::thread;
 
 /// Held by a test that has the machine for itself, also among other processes: controls have global
 /// names, and what one test measures would be the load of another.
@@ -54,6 +57,23 @@ pub fn hold_controls() -> Flock<File> {
 fn lock(path: &str) -> Flock<File> {
     let file = File::create(path).expect("/run is root's");
     Flock::lock(file, FlockArg::LockExclusive).expect("flock")
+}
+
+/// Does `work` where the BPF file system is one of its own, which nobody else sees. Namespaces are named
+/// before: a name is a mount.
+pub fn with_own_pins<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    let done = thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            unshare(CloneFlags::CLONE_NEWNS).unwrap();
+            let none: Option<&str> = None;
+            mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none).unwrap();
+            mount(Some("bpf"), "/sys/fs/bpf", Some("bpf"), MsFlags::empty(), Some("mode=0700"))
+                .unwrap();
+            work()
+        });
+        thread.join()
+    });
+    done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Is this root?

@@ -4,9 +4,7 @@
 use super::*;
 use crate::object;
 use narrows_laws::Law;
-use narrows_testkit::machine::turn;
-use nix::mount::{MsFlags, mount};
-use nix::sched::{CloneFlags, unshare};
+use narrows_testkit::machine::{turn, with_own_pins};
 use std::cell::Cell;
 use std::path::PathBuf;
 
@@ -15,14 +13,7 @@ fn alone(test: &str, work: impl FnOnce() + Send) {
     // The names of controls are the kernel's: one test at a time.
     let here = crate::available().map_err(|reason| reason.to_string());
     let Some(_turn) = turn(test, here) else { return };
-    let inside = || {
-        const NONE: Option<&str> = None;
-        unshare(CloneFlags::CLONE_NEWNS).unwrap();
-        mount(NONE, "/", NONE, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NONE).unwrap();
-        mount(Some("bpf"), BPFFS, Some("bpf"), MsFlags::empty(), Some("mode=0700")).unwrap();
-        work();
-    };
-    std::thread::scope(|scope| scope.spawn(inside).join()).unwrap();
+    with_own_pins(work);
 }
 
 fn open() -> Pins {
