@@ -518,7 +518,7 @@ struct narrows_cc *narrows_cc_create(const char *control, const char *settings, 
 	struct choice c = {0};
 	struct narrows_cc *cc;
 
-	if (!choose(&c, control, &reason) || !settle(&c, settings, &reason))
+	if (!choose(&c, control ? control : "", &reason) || !settle(&c, settings, &reason))
 		return NULL;
 	cc = aligned_alloc(_Alignof(struct narrows_cc), sizeof(*cc));
 	if (cc)

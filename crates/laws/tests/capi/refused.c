@@ -81,5 +81,6 @@ int main(void)
 	/* The reason is cut to its room. */
 	EXPECT(narrows_cc_create("nonsense", NULL, error, sizeof(error)) == NULL);
 	EXPECT(!strcmp(error, "unknown"));
+	EXPECT(narrows_cc_create(NULL, NULL, error, sizeof(error)) == NULL);
 	return 0;
 }
