@@ -67,6 +67,7 @@ SAME_NUMBER(F_DWELL);
 SAME_NUMBER(F_PACED);
 SAME_NUMBER(F_SRTT);
 SAME_NUMBER(F_NO_DELAY);
+SAME_NUMBER(F_RESIZED);
 SAME_NUMBER(ADVICE_NONE);
 SAME_NUMBER(ADVICE_BACKUP);
 SAME_NUMBER(ADVICE_CLOSE);
@@ -74,6 +75,14 @@ SAME_NUMBER(CLEAR);
 SAME_NUMBER(UNDECIDED);
 NR_STATIC_ASSERT(NARROWS_PATHS == NR_MAX_PATHS, "NARROWS_PATHS");
 NR_STATIC_ASSERT(NARROWS_NO_SSTHRESH == NR_SSTHRESH_MAX, "NARROWS_NO_SSTHRESH");
+
+/* What programs were compiled with. */
+#define LAYOUT(abi, type, size, last, at)                                                          \
+	NR_STATIC_ASSERT(NARROWS_ABI == (abi) && sizeof(struct type) == (size) &&                  \
+			     offsetof(struct type, last) == (at),                                  \
+			 "another " #type ": raise NARROWS_ABI, and set LAYOUT")
+LAYOUT(1, narrows_event, 96, wait_us, 92);
+LAYOUT(1, narrows_path, 56, place, 52);
 
 /* Largest MSS: the fraction of a packet times it fits in 63 bits. */
 #define MSS_MAX (1u << 20)
