@@ -3,7 +3,8 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help setup setup-bpf setup-kernel build run install uninstall deb test-deb static test-static test-openwrt release portable \
 	test-crates test test-kernel test-kernels test-capture test-captures test-browser test-long python fuzz adversary fidelity \
-	detection one-flow lisa cmpbbr nornet tr laws mixes bcp133 bench bench-instructions site lint clean capi install-capi
+	detection one-flow lisa cmpbbr nornet tr laws mixes bcp133 bench bench-instructions site lint clean capi install-capi \
+	uninstall-capi
 
 PREFIX ?= /usr/local
 SEEDS ?= 60
@@ -90,6 +91,9 @@ capi: ## the laws as a C library for other stacks, target/capi; no Rust in it (d
 install-capi: ## header, libraries and narrows_cc.pc into PREFIX=/usr/local
 	$(capi) all
 	$(sudo) $(capi) install PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)"
+
+uninstall-capi: ## remove what install-capi installed
+	$(sudo) $(capi) uninstall PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)"
 
 test: setup ## unit, property and scenario tests
 	@scripts/test

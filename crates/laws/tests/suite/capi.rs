@@ -24,14 +24,15 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn make(targets: &[&str], settings: &[String]) {
+/// What it prints.
+fn make(targets: &[&str], settings: &[String]) -> String {
     let mut make = Command::new("make");
     make.args(["-s", "-C", CAPI, "CFLAGS=-O1 -Werror"]).args(settings).args(targets);
     // Those of a make that runs this test are not for this one.
     for variable in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PREFIX", "DESTDIR"] {
         make.env_remove(variable);
     }
-    succeeded(&mut make);
+    text(&succeeded(&mut make).stdout)
 }
 
 /// Where the library is built, once.
@@ -416,4 +417,17 @@ fn installed_it_is_found_by_pkg_config() {
     );
     let left = Command::new("find").arg(root.path().join("opt")).args(["-type", "f"]).output();
     assert_eq!(text(&left.unwrap().stdout), "");
+}
+
+/// A program finds the library once the loader's cache has it; of a package its own scripts see to that.
+#[test]
+fn the_loader_is_told_of_what_is_installed_but_not_of_a_package() {
+    for target in ["install", "uninstall"] {
+        let told = |more: &str| {
+            let done = make(&["-n", target], &[into(built()), more.into()]);
+            assert!(done.contains("libnarrows_cc.so.1"), "{done}");
+            done.lines().filter(|line| *line == "ldconfig").count()
+        };
+        assert_eq!([told("PREFIX=/opt/narrows"), told("DESTDIR=/tmp/package")], [1, 0], "{target}");
+    }
 }
