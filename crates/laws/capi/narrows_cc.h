@@ -38,7 +38,7 @@ extern "C" {
 
 /* What happened on a path. */
 enum narrows_kind {
-	NARROWS_JOINED = 1, /* the path exists; `cwnd` is the first window, or 0: 10 packets */
+	NARROWS_JOINED = 1, /* the path joins with `cwnd` packets, or 0: 10; lisa may take fewer */
 	NARROWS_ACKED,	    /* an acknowledgement, also inside recovery */
 	NARROWS_RECOVERY,   /* loss found by acknowledgements: once per round trip */
 	NARROWS_RECOVERED,  /* a packet was acknowledged that was sent after that */
@@ -59,10 +59,16 @@ enum narrows_state {
 	NARROWS_FAILED,	  /* timeouts in a row without an acknowledgement */
 };
 
+/*
+ * A detector takes a single packet after 40 ms of silence for a delayed acknowledgement, as TCP's
+ * are, and does not sample it; if all are, it subtracts 40 ms. Where receivers wait less (QUIC:
+ * 25 ms), flag single packets RETRANS, and if there are no others report the wait with DWELL. Where
+ * the wait is known to be 0, as for two packets at once, flag DWELL with a dwell_us of 0.
+ */
 enum narrows_flag {
 	NARROWS_F_CWND_LIMITED = 1 << 0, /* the window limited the sender: else it does not grow */
 	NARROWS_F_APP_LIMITED = 1 << 1,	 /* `rate` was limited by the application */
-	NARROWS_F_IN_RECOVERY = 1 << 2,	 /* between RECOVERY or ECN, and RECOVERED */
+	NARROWS_F_IN_RECOVERY = 1 << 2,	 /* from RECOVERY or ECN to RECOVERED; not after TIMEOUT */
 	NARROWS_F_ROUND_START = 1 << 3,	 /* the packet was sent after the last round began */
 	NARROWS_F_RETRANS = 1 << 4, /* the packet was retransmitted; TIMEOUT: by the timer before */
 	NARROWS_F_OWD = 1 << 5,	    /* owd_us is valid */
