@@ -1,7 +1,9 @@
-//! The pages: their links lead somewhere, each is in the site's table of contents, and packages load what they recommend.
+//! The pages: their links lead somewhere, each is in the site's table of contents, and packages load what they recommend,
+//! with the licences of what is in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
+use std::process::Command;
 
 /// The root of the repository.
 fn root() -> PathBuf {
@@ -242,4 +244,37 @@ fn all_that_names_the_version_names_the_same() {
     ] {
         assert_eq!(after(name, before), version, "{name}");
     }
+}
+
+/// Who passes the command on owes its users the licences of all that is linked in: of crates, of what crates
+/// bring from others, and of those that come without a text.
+#[test]
+fn all_that_is_linked_in_is_listed_with_the_text_of_its_licence() {
+    let python = Command::new("python3").args(["-c", "import tomllib"]).output();
+    if !python.is_ok_and(|output| output.status.success()) {
+        println!("skipped: no python3 of 3.11 or newer");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let mut command = Command::new(root().join("scripts/third-party"));
+    command.args(["narrows", &target, "default"]).arg(folder.path());
+    let output = command.current_dir(root()).env("CARGO_NET_OFFLINE", "true").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let (listed, texts) = (read("sbom.cdx.json"), read("third-party.txt"));
+    for of_others in ["uPlot 1.", "mimalloc 2.", "DejaVu fonts 2."] {
+        assert!(texts.contains(of_others), "{of_others}");
+    }
+    for holder in ["(c) 2022 Leon Sorokin", "Microsoft Corporation, Daan Leijen", "Bitstream, Inc."]
+    {
+        assert!(texts.contains(holder), "no text of {holder}");
+    }
+    // One without a file of its licence.
+    let etherparse = "\n\nMIT License\n\nCopyright (c) Julian Schmid <info@julianschmid.name>\n";
+    assert!(texts.contains(etherparse));
+    assert!(!listed.contains("MIT  OR"), "a licence that is no SPDX expression");
+    let packages = listed.lines().filter(|line| line.contains("\"pkg:cargo/"));
+    let plus: Vec<&str> = packages.filter(|line| line.contains('+')).collect();
+    assert!(plus.is_empty() && listed.contains("%2B"), "a version's plus sign: {plus:?}");
 }
