@@ -278,3 +278,18 @@ fn all_that_is_linked_in_is_listed_with_the_text_of_its_licence() {
     let plus: Vec<&str> = packages.filter(|line| line.contains('+')).collect();
     assert!(plus.is_empty() && listed.contains("%2B"), "a version's plus sign: {plus:?}");
 }
+
+#[test]
+fn whatever_has_the_command_in_it_has_the_licences() {
+    for (file, says) in [
+        ("packaging/Containerfile", "COPY licences "),
+        ("packaging/openwrt/Makefile", "$(PKG_BUILD_DIR)/third-party.txt"),
+        ("crates/cli/Cargo.toml", "packaging/parts/third-party.txt"),
+        ("crates/python/pyproject.toml", "third-party.txt"),
+        ("scripts/release", "/licences/."),
+        ("scripts/static", "scripts/third-party narrows "),
+    ] {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        assert!(text.contains(says), "{file}: expected `{says}`");
+    }
+}
