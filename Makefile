@@ -42,6 +42,7 @@ papers := $(release)/narrows papers --resume --docs docs
 loom := RUSTFLAGS="--cfg loom_models" cargo test --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/loom
 # libbpf is built by make too, and would go into our DESTDIR.
 cargo := env -u MAKEFLAGS -u MFLAGS -u DESTDIR -u PREFIX cargo
+musl := $(shell uname -m)-unknown-linux-musl
 units := narrows-export.service narrows-export.timer
 completions := share/bash-completion/completions/narrows share/zsh/site-functions/_narrows share/fish/vendor_completions.d/narrows.fish
 
@@ -66,13 +67,13 @@ test-deb: deb ## install, use and remove the package in a clean chroot (root; de
 	scripts/test-deb
 
 static: ## the command as one file for any Linux of this architecture (rustup; it names what else is missing)
-	scripts/static $(shell uname -m)-unknown-linux-musl
+	scripts/static $(musl)
 
-test-static: static ## that file alone in a root: scenarios, QUIC, a law loaded and used (root)
-	scripts/test-static
+test-static: ## that file alone in a root: scenarios, QUIC, a law loaded and used (root)
+	narrows=$$(scripts/static $(musl)) && scripts/test-static "$$narrows"
 
 test-openwrt: ## the router's command as a service of OpenWrt, in a root with busybox (root)
-	scripts/test-openwrt "$$(scripts/static $(shell uname -m)-unknown-linux-musl static,detect)"
+	narrows=$$(scripts/static $(musl) static,detect) && scripts/test-openwrt "$$narrows"
 
 release: ## all that is published of a version, target/release-VERSION; `scripts/release --again` builds it twice and compares
 	scripts/release
