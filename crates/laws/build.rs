@@ -18,12 +18,12 @@ fn main() {
     // What is built without optimisation, as for another crate's build script, does nothing that takes long.
     let optimised = std::env::var("OPT_LEVEL").is_ok_and(|level| level != "0");
     build.opt_level(if optimised { 2 } else { 0 });
+    let native = std::env::var("TARGET").ok() == std::env::var("HOST").ok();
     let env = std::env::var("CARGO_CFG_TARGET_ENV");
-    if env.is_ok_and(|env| env == "msvc") && std::env::var_os("CC").is_none() {
+    if env.is_ok_and(|env| env == "msvc") && !names_compiler(native) {
         build.compiler("clang"); // cl.exe does not know GNU C
     }
     // Undefined behaviour ends a test, as overflows of Rust do.
-    let native = std::env::var("TARGET").ok() == std::env::var("HOST").ok();
     let tested = native && Path::new("tests").exists();
     if tested && std::env::var("PROFILE").is_ok_and(|profile| profile == "debug") {
         build.flag("-fsanitize=undefined").flag("-fsanitize-undefined-trap-on-error");
@@ -53,6 +53,17 @@ fn main() {
         let out = std::env::var("OUT_DIR").unwrap();
         println!("cargo::rustc-link-arg-tests={out}/libnarrows_laws_loom.a");
     }
+}
+
+/// Does the environment name this target's C compiler, in a way that `cc` looks for?
+fn names_compiler(native: bool) -> bool {
+    let target = std::env::var("TARGET").expect("cargo sets it");
+    let whose = if native { "HOST_CC" } else { "TARGET_CC" };
+    let of_target = [format!("CC_{target}"), format!("CC_{}", target.replace(['-', '.'], "_"))];
+    let mut names = of_target.iter().map(String::as_str).chain([whose, "CC"]);
+    // One that is named later is taken, too.
+    names.clone().for_each(|name| println!("cargo::rerun-if-env-changed={name}"));
+    names.any(|name| std::env::var_os(name).is_some())
 }
 
 /// Each law separately, and what they share.
