@@ -28,7 +28,7 @@ fn texts(folder: &Path, wanted: &dyn Fn(&str) -> bool, into: &mut BTreeMap<PathB
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap();
-        if name.starts_with('.') || ["target", "out", "node_modules"].contains(&name) {
+        if name.starts_with('.') || ["target", "out", "parts", "node_modules"].contains(&name) {
             continue;
         }
         if path.is_dir() {
@@ -91,9 +91,30 @@ fn anchors(text: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_link_leads_somewhere() {
-    let pages = pages();
+    no_dead_links(&pages());
+}
+
+/// Packages have the pages, and not what these link to in the repository.
+#[test]
+fn every_link_of_a_package_leads_somewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    for of_release in ["CHANGELOG.md", "LICENSE.md"] {
+        std::fs::copy(root().join(of_release), folder.path().join(of_release)).unwrap();
+    }
+    let mut copy = Command::new(root().join("scripts/pages"));
+    assert!(copy.arg(folder.path()).status().unwrap().success());
+    let mut packed = BTreeMap::new();
+    texts(folder.path(), &|name| name.ends_with(".md"), &mut packed);
+    let docs = pages().into_keys().filter(|page| page.starts_with(root().join("docs")));
+    assert_eq!(packed.len(), docs.count() + 3);
+    no_dead_links(&packed);
+    // One of the repository is told by its words.
+    assert!(packed[&folder.path().join("README.md")].contains("CITATION.cff and CONTRIBUTING.md."));
+}
+
+fn no_dead_links(pages: &BTreeMap<PathBuf, String>) {
     let mut dead = Vec::new();
-    for (page, text) in &pages {
+    for (page, text) in pages {
         for (at, line) in prose(text) {
             for link in links(line).filter(|link| !link.contains("://")) {
                 let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
