@@ -50,6 +50,7 @@ pub const ONE_PACKET: i64 = 1 << 40;
 /// What happened to a path (`enum nr_kind`).
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EventKind {
     /// The path exists; the law sets its first window.
     Joined = 1,
@@ -74,6 +75,7 @@ pub enum EventKind {
 /// State of a path (`enum nr_state`).
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum State {
     /// No path in this slot.
     Free = 0,

@@ -5,6 +5,7 @@ use crate::{Conn, Control, Event, EventKind, Output, Private, State, flag};
 
 /// A connection and its host's view of each path.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct Host {
     /// The connection.
     pub conn: Conn,
