@@ -1,6 +1,6 @@
 //! Which path of a connection does not pay, whatever its control: without it the connection would deliver
-//! more. `bbr` with `bbr.close` advises by itself; this is for the others. And which control and which links
-//! suit a machine ([`recommend`]).
+//! more. `bbr` with `bbr.close` advises by itself; this is for the others. Whether an address pays that many
+//! connections use is pooled ([`Pool`]). And which control and which links suit a machine ([`recommend`]).
 //!
 //! MPTCP delivers in order. What a path carries holds up all that was sent after it for the time D until it is
 //! acknowledged, and of that no more than a buffer of B bytes is sent. So a connection delivers at most B / D,
@@ -41,9 +41,11 @@
 
 mod look;
 pub mod losses;
+mod pool;
 pub mod recommend;
 
 pub use look::{Sample, window};
+pub use pool::{Pool, Votes};
 
 use look::{BUSY, GAIN, Part, drag};
 use std::collections::{BTreeMap, BTreeSet};
