@@ -253,13 +253,16 @@ fn count(n: usize, what: &str, verb: &str) -> String {
 }
 
 fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
+    let mut set_back = Vec::new();
     if names.is_empty() {
+        set_back = narrows_mptcp_admin::advise::sweep()?;
+        print(&set_back.iter().map(|line| format!("{line}\n")).collect::<String>())?;
         names = loaded()?.into_iter().map(|held| held.name).collect();
         names.extend(uses()?.into_iter().map(|used| used.name));
         names.sort();
         names.dedup();
     }
-    if names.is_empty() {
+    if names.is_empty() && set_back.is_empty() {
         return print("nothing is loaded\n");
     }
     for name in names {

@@ -5,11 +5,13 @@
 //! A path manager in user space sets one subflow of one connection (`MPTCP_PM_CMD_SET_FLAGS` with its
 //! token). The kernel's own, up to Linux 6.18, sets an endpoint: of every connection in the namespace
 //! the first subflow from the endpoint's address, and those that join later (`mptcp_pm_nl_set_flags`).
-//! So there advice is followed only where all connections with a subflow from that address have it,
-//! and one such subflow each, those aside that say nothing on any path: an idle connection, as a
-//! control channel beside a transfer, has no advice and no need of the path.
+//! So there all connections with a subflow from that address decide ([`Pool`]): what those gain that have
+//! the advice must not be less than what the others lose.
 
-use narrows_advice::{Judge, Sample, window};
+mod record;
+
+use crate::assign::namespaces;
+use narrows_advice::{Judge, Pool, Sample, Votes, window};
 use narrows_kernel::pins::{self, Held};
 use narrows_kernel::register::is_ours;
 use narrows_kernel::{Error, is_root, state};
@@ -18,6 +20,7 @@ use narrows_laws::{Advice, Law, params};
 use narrows_mptcp::diag::{self, Socket, State};
 use narrows_mptcp::pm::{self, Endpoint};
 use narrows_netns::Namespace;
+use record::{Made, Record};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
@@ -28,9 +31,7 @@ use std::time::{Duration, Instant};
 const WITHDRAWN: &str = "advice withdrawn";
 const CLOSED: &str = "no subflow is left";
 
-/// A connection without data for so long is idle.
-const IDLE_MS: u32 = 10_000;
-/// An endpoint that an idle connection wanted back is regular for so long at least.
+/// An endpoint that other connections needed more is regular for so long at least.
 const REST: Duration = Duration::from_secs(60);
 
 /// May this process follow advice?
@@ -81,8 +82,17 @@ struct Seen {
     advised: bool,
     /// Is it a backup, whoever wanted that?
     backup: bool,
-    /// Had its connection no data for [`IDLE_MS`], on any subflow and in any direction?
-    idle: bool,
+}
+
+/// How a subflow was made a backup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Set {
+    /// Alone.
+    Subflow,
+    /// By the endpoint of this id.
+    Endpoint(u8),
+    /// Not yet: who asks for it has not been seen for long enough.
+    Later,
 }
 
 /// Judges connections whose laws give no advice, from one beginning on.
@@ -97,9 +107,9 @@ pub struct Follower {
     /// Is advice in other namespaces reported, too?
     others: bool,
     judged: Judged,
-    /// What was set: subflows, and endpoints by their ids.
-    subflows: BTreeSet<Subflow>,
-    endpoints: BTreeMap<u8, IpAddr>,
+    pool: Pool<Subflow, IpAddr>,
+    made: Made,
+    record: Record,
     /// Until when an address stays regular.
     rests: BTreeMap<IpAddr, Instant>,
     /// What could not be done at the last look.
@@ -107,17 +117,26 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Of `namespace`; with `others` it says what advice there is elsewhere.
-    pub fn new(namespace: Namespace, others: bool) -> Follower {
-        Follower {
+    /// Of `namespace`; with `others` it says what advice there is elsewhere. Goes on with what a killed one had set.
+    ///
+    /// # Errors
+    /// Another process does so there; there is no way to remember what is set.
+    pub fn open(namespace: Namespace, others: bool) -> Result<Follower, Error> {
+        let place = || format!("network namespace {}", namespace.name);
+        let cookie = namespace.run(narrows_netns::cookie).and_then(|cookie| cookie);
+        let cookie = cookie.map_err(|error| Error::input(place(), error.to_string()))?;
+        let (record, made) = Record::open(cookie)?
+            .ok_or_else(|| Error::input(place(), "narrows kernel advise runs there already"))?;
+        Ok(Follower {
             namespace,
             others,
             judged: Judged { judge: Judge::default(), began: Instant::now() },
-            subflows: BTreeSet::new(),
-            endpoints: BTreeMap::new(),
+            pool: Pool::default(),
+            made,
+            record,
             rests: BTreeMap::new(),
             told: Vec::new(),
-        }
+        })
     }
 
     /// Does what is advised now. A line for each thing done, and for each that newly cannot be done.
@@ -154,16 +173,12 @@ impl Follower {
     }
 
     /// Sets back what was set, a line for each.
-    pub fn end(&mut self) -> Vec<String> {
-        let namespace = self.namespace.clone();
-        let undone = namespace.run(|| {
-            let endpoints = std::mem::take(&mut self.endpoints).into_iter();
-            let lines = endpoints.map(|(id, address)| end_endpoint(id, address, "the end"));
-            let subflows = std::mem::take(&mut self.subflows).into_iter();
-            lines.chain(subflows.map(|subflow| end_subflow(subflow, "the end"))).collect()
-        });
+    pub fn end(self) -> Vec<String> {
+        let Follower { namespace, made, record, .. } = self;
         // A namespace that has gone has nothing that could be set.
-        undone.unwrap_or_default()
+        let lines = namespace.run(|| set_back(&made, "the end")).unwrap_or_default();
+        record.remove();
+        lines
     }
 
     /// In the namespace.
@@ -174,41 +189,49 @@ impl Follower {
         problems: &mut Vec<String>,
     ) -> io::Result<Vec<String>> {
         let (sockets, now) = (diag::sockets()?, Instant::now());
-        let samples: Vec<Sample<Subflow>> =
+        let judged: Vec<Sample<Subflow>> =
             sockets.iter().filter(|socket| !advises(&socket.control)).filter_map(sample).collect();
+        let all: Vec<Sample<Subflow>> = sockets.iter().filter_map(sample).collect();
         let Judged { judge, began } = &mut self.judged;
-        advised.extend(judge.look(now - *began, &samples));
+        let at = now - *began;
+        advised.extend(judge.look(at, &judged));
+        let votes = self.pool.look(at, &all, &advised, |subflow| subflow.local.ip());
         let seen = look(&sockets, &advised);
         let mut lines = Vec::new();
         self.rests.retain(|_, end| *end > now);
-        self.endpoints.retain(|&id, &mut address| match agree(address, &seen) {
-            Ok(()) => true,
-            Err(why) => {
-                if why != WITHDRAWN && why != CLOSED {
-                    self.rests.insert(address, now + REST);
+        self.made.endpoints.retain(|&id, &mut address| {
+            match stays(address, votes.get(&address), &seen) {
+                Ok(()) => true,
+                Err(why) => {
+                    if why != WITHDRAWN && why != CLOSED {
+                        self.rests.insert(address, now + REST);
+                    }
+                    lines.push(end_endpoint(id, address, &why));
+                    false
                 }
-                lines.push(end_endpoint(id, address, &why));
-                false
             }
         });
-        self.subflows.retain(|&subflow| match seen.iter().find(|seen| seen.subflow == subflow) {
-            Some(seen) if seen.advised => true,
-            Some(_) => {
-                lines.push(end_subflow(subflow, WITHDRAWN));
-                false
+        self.made.subflows.retain(|&subflow| {
+            match seen.iter().find(|seen| seen.subflow == subflow) {
+                Some(seen) if seen.advised => true,
+                Some(_) => {
+                    lines.push(end_subflow(subflow, WITHDRAWN));
+                    false
+                }
+                None => false,
             }
-            None => false,
         });
+        self.record.write(&self.made)?;
         let wanted: Vec<&Seen> = seen.iter().filter(|seen| seen.advised && !seen.backup).collect();
         if wanted.is_empty() {
             return Ok(lines);
         }
         let endpoints = pm::endpoints()?;
-        let before: Vec<IpAddr> = self.endpoints.values().copied().collect();
+        let before: Vec<IpAddr> = self.made.endpoints.values().copied().collect();
         for &&Seen { subflow, .. } in &wanted {
             let address = subflow.local.ip();
-            let ineffective = self.subflows.contains(&subflow) || before.contains(&address);
-            if !ineffective && self.endpoints.values().any(|set| *set == address) {
+            let ineffective = self.made.subflows.contains(&subflow) || before.contains(&address);
+            if !ineffective && self.made.endpoints.values().any(|set| *set == address) {
                 continue;
             }
             if self.rests.contains_key(&address) {
@@ -216,24 +239,81 @@ impl Follower {
             }
             let set = match ineffective {
                 true => Err("set, but the kernel does not make it a backup".into()),
-                false => set(subflow, &seen, &endpoints),
+                false => self.set(subflow, &seen, votes.get(&address), &endpoints),
             };
             match set {
-                Ok(None) => {
-                    self.subflows.insert(subflow);
-                    lines.push(format!("{subflow}: backup"));
+                Ok(Set::Subflow) => lines.push(format!("{subflow}: backup")),
+                Ok(Set::Endpoint(id)) => {
+                    let whose = whose(address, &seen);
+                    lines.push(format!("endpoint {id}, {address}: backup: {whose}"));
                 }
-                Ok(Some(id)) => {
-                    self.endpoints.insert(id, address);
-                    let from = seen.iter().filter(|seen| seen.subflow.local.ip() == address);
-                    let of: Vec<String> = from.map(|seen| seen.subflow.to_string()).collect();
-                    lines.push(format!("endpoint {id}, {address}: backup: {}", of.join(", ")));
-                }
+                Ok(Set::Later) => {}
                 Err(why) => problems.push(format!("{subflow}: not done: {why}")),
             }
         }
         Ok(lines)
     }
+
+    /// Makes a subflow a backup, alone or by an endpoint; what is about to be set is recorded first.
+    fn set(
+        &mut self,
+        subflow: Subflow,
+        seen: &[Seen],
+        votes: Option<&Votes>,
+        endpoints: &[Endpoint],
+    ) -> Result<Set, String> {
+        let record = |made: &Made| {
+            self.record.write(made).map_err(|error| format!("cannot remember it: {error}"))
+        };
+        self.made.subflows.insert(subflow);
+        record(&self.made)?;
+        let alone = pm::set_backup(subflow.token, subflow.local, subflow.remote, true);
+        let Err(error) = alone else { return Ok(Set::Subflow) };
+        self.made.subflows.remove(&subflow);
+        record(&self.made)?;
+        // Its path manager is the kernel's.
+        if error.kind() != io::ErrorKind::InvalidInput {
+            return Err(refused(&error));
+        }
+        let Some(endpoint) = endpoint_of(subflow, seen, votes, endpoints)? else {
+            return Ok(Set::Later);
+        };
+        self.made.endpoints.insert(endpoint.id, endpoint.address);
+        let set = record(&self.made)
+            .and_then(|()| set_endpoint(endpoint, true).map_err(|error| refused(&error)));
+        if set.is_err() {
+            self.made.endpoints.remove(&endpoint.id);
+        }
+        set.map(|()| Set::Endpoint(endpoint.id))
+    }
+}
+
+/// Sets back what killed processes had set in any namespace, a line for each thing.
+///
+/// # Errors
+/// What they recorded cannot be read.
+pub fn sweep() -> Result<Vec<String>, Error> {
+    let left = Record::left()?;
+    if left.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (namespaces, mut lines) = (namespaces()?, Vec::new());
+    for (cookie, record, made) in left {
+        // One that has gone has nothing that could be set.
+        if let Some((_, namespace)) = namespaces.iter().find(|(other, _)| *other == cookie) {
+            let killed = "its `advise` was killed";
+            lines.extend(namespace.run(|| set_back(&made, killed)).unwrap_or_default());
+        }
+        record.remove();
+    }
+    Ok(lines)
+}
+
+/// In the namespace: a line for each thing that was set.
+fn set_back(made: &Made, why: &str) -> Vec<String> {
+    let endpoints = made.endpoints.iter().map(|(id, address)| end_endpoint(*id, *address, why));
+    let subflows = made.subflows.iter().map(|subflow| end_subflow(*subflow, why));
+    endpoints.chain(subflows).collect()
 }
 
 /// The subflow of a socket, if it is an established one.
@@ -265,81 +345,67 @@ pub(crate) fn is_model(name: &str) -> bool {
 
 /// The established subflows among the sockets of a namespace.
 fn look(sockets: &[Socket], advised: &BTreeSet<Subflow>) -> Vec<Seen> {
-    let mut seen = Vec::new();
-    let mut idle_ms: BTreeMap<u32, u32> = BTreeMap::new();
-    for socket in sockets {
-        let Some((subflow, backup)) = subflow_of(socket) else { continue };
-        seen.push(Seen { subflow, advised: advised.contains(&subflow), backup, idle: false });
-        let info = socket.info.as_ref();
-        let last = info.map_or(0, |info| info.last_data_sent.min(info.last_data_recv));
-        let least = idle_ms.entry(subflow.token).or_insert(last);
-        *least = last.min(*least);
-    }
-    for one in &mut seen {
-        one.idle = idle_ms[&one.subflow.token] >= IDLE_MS;
-    }
-    seen
+    let seen = |(subflow, backup): (Subflow, bool)| Seen {
+        subflow,
+        advised: advised.contains(&subflow),
+        backup,
+    };
+    sockets.iter().filter_map(subflow_of).map(seen).collect()
 }
 
-/// Makes a subflow a backup: alone, or by an endpoint, whose id is returned.
-fn set(subflow: Subflow, seen: &[Seen], endpoints: &[Endpoint]) -> Result<Option<u8>, String> {
-    match pm::set_backup(subflow.token, subflow.local, subflow.remote, true) {
-        Ok(()) => return Ok(None),
-        // Its path manager is the kernel's.
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
-        Err(error) => return Err(refused(&error)),
-    }
-    let endpoint = endpoint_of(subflow, seen, endpoints)?;
-    set_endpoint(endpoint, true).map_err(|error| refused(&error))?;
-    Ok(Some(endpoint.id))
-}
-
-/// The endpoint by which the kernel's path manager makes a subflow a backup, and no other without
-/// advice.
+/// The endpoint by which the kernel's path manager makes a subflow a backup; none: not yet.
 fn endpoint_of<'a>(
     subflow: Subflow,
     seen: &[Seen],
+    votes: Option<&Votes>,
     endpoints: &'a [Endpoint],
-) -> Result<&'a Endpoint, String> {
-    let address = subflow.local.ip();
-    agree(address, seen)?;
+) -> Result<Option<&'a Endpoint>, String> {
+    let (token, address) = (subflow.token, subflow.local.ip());
+    let from = seen.iter().filter(|seen| seen.subflow.local.ip() == address);
+    if from.filter(|seen| seen.subflow.token == token).count() > 1 {
+        return Err(format!(
+            "the kernel's path manager sets the first of several subflows of {token:08x} from {address}"
+        ));
+    }
     let of = |endpoint: &&Endpoint| {
         endpoint.address == address && [0, subflow.local.port()].contains(&endpoint.port)
     };
-    endpoints.iter().find(of).ok_or_else(|| {
+    let endpoint = endpoints.iter().find(of).ok_or_else(|| {
         format!("the kernel's path manager has no such endpoint (ip mptcp endpoint add {address})")
-    })
+    })?;
+    match votes {
+        Some(votes) if votes.backup() => Ok(Some(endpoint)),
+        Some(votes) if votes.asked => Err(format!(
+            "the kernel's path manager would also set the other connections from {address}, which may lose more"
+        )),
+        _ => Ok(None),
+    }
 }
 
-/// Are all subflows from this address advised to be backups, one of each connection that is not idle?
-fn agree(address: IpAddr, seen: &[Seen]) -> Result<(), String> {
-    let mut here: Vec<&Seen> =
-        seen.iter().filter(|seen| seen.subflow.local.ip() == address).collect();
-    if here.is_empty() {
-        return Err(CLOSED.into());
-    }
-    if here.iter().any(|seen| seen.advised) {
-        here.retain(|seen| seen.advised || !seen.idle);
-    }
-    let Some(other) = here.iter().find(|seen| !seen.advised) else {
-        let twice = |one: &&&Seen| {
-            here.iter().filter(|seen| seen.subflow.token == one.subflow.token).count() > 1
-        };
-        return match here.iter().find(twice) {
-            None => Ok(()),
-            Some(seen) => Err(format!(
-                "the kernel's path manager sets the first of several subflows of {:08x} from {address}",
-                seen.subflow.token
-            )),
-        };
-    };
-    match here.iter().any(|seen| seen.advised) {
-        false => Err(WITHDRAWN.into()),
-        true => Err(format!(
-            "the kernel's path manager would also set {}, without such advice",
-            other.subflow
+/// Is an endpoint that was set to stay a backup? Else why not.
+fn stays(address: IpAddr, votes: Option<&Votes>, seen: &[Seen]) -> Result<(), String> {
+    let mbit = |rate: f64| rate * 8e-6;
+    match votes {
+        Some(votes) if votes.backup() => Ok(()),
+        Some(Votes { asked: true, gain, loss }) => Err(format!(
+            "without it other connections lose {:.2} Mbit/s, and those with the advice gain {:.2}",
+            mbit(*loss),
+            mbit(*gain)
         )),
+        _ if seen.iter().any(|seen| seen.subflow.local.ip() == address) => Err(WITHDRAWN.into()),
+        _ => Err(CLOSED.into()),
     }
+}
+
+/// The subflows from an address that have the advice, and how many others.
+fn whose(address: IpAddr, seen: &[Seen]) -> String {
+    let from = seen.iter().filter(|seen| seen.subflow.local.ip() == address);
+    let (advised, others): (Vec<&Seen>, Vec<&Seen>) = from.partition(|seen| seen.advised);
+    let mut text: Vec<String> = advised.iter().map(|seen| seen.subflow.to_string()).collect();
+    if !others.is_empty() {
+        text.push(format!("and {} without such advice", others.len()));
+    }
+    text.join(", ")
 }
 
 /// The flags that are not about backups stay.
@@ -400,67 +466,70 @@ mod tests {
 
     fn seen(token: u32, local: &str, advised: bool) -> Seen {
         let (local, remote) = (local.parse().unwrap(), "10.0.9.9:80".parse().unwrap());
-        Seen { subflow: Subflow { token, local, remote }, advised, backup: false, idle: false }
+        Seen { subflow: Subflow { token, local, remote }, advised, backup: false }
     }
 
     fn endpoint(id: u8, address: &str, port: u16) -> Endpoint {
         Endpoint { id, address: address.parse().unwrap(), port, interface: 0, flags: 0 }
     }
 
+    const GAINS: Votes = Votes { asked: true, gain: 1e6, loss: 5e5 };
+    const LOSES: Votes = Votes { asked: true, gain: 5e5, loss: 1e6 };
+    const UNASKED: Votes = Votes { asked: false, gain: 0.0, loss: 5e5 };
+
     /// The endpoint to set for the first of `all`, or why none can be.
-    fn chosen(all: &[Seen], endpoints: &[Endpoint]) -> Result<u8, String> {
-        endpoint_of(all[0].subflow, all, endpoints).map(|endpoint| endpoint.id)
+    fn chosen(all: &[Seen], votes: Votes, endpoints: &[Endpoint]) -> Result<Option<u8>, String> {
+        let endpoint = endpoint_of(all[0].subflow, all, Some(&votes), endpoints)?;
+        Ok(endpoint.map(|endpoint| endpoint.id))
     }
 
     #[test]
     fn the_endpoint_of_an_advised_subflow_has_its_address() {
         let endpoints = [endpoint(1, "10.0.1.1", 0), endpoint(2, "10.0.2.1", 0)];
         let all = [seen(7, "10.0.2.1:1000", true), seen(7, "10.0.1.1:1001", false)];
-        assert_eq!(chosen(&all, &endpoints), Ok(2));
-        let why = chosen(&all, &endpoints[..1]).unwrap_err();
+        assert_eq!(chosen(&all, GAINS, &endpoints), Ok(Some(2)));
+        let why = chosen(&all, GAINS, &endpoints[..1]).unwrap_err();
         assert!(why.ends_with("(ip mptcp endpoint add 10.0.2.1)"), "{why}");
         // One with a port is for the subflows from there.
-        assert_eq!(chosen(&all, &[endpoint(3, "10.0.2.1", 1000)]), Ok(3));
-        assert!(chosen(&all, &[endpoint(3, "10.0.2.1", 1001)]).is_err());
+        assert_eq!(chosen(&all, GAINS, &[endpoint(3, "10.0.2.1", 1000)]), Ok(Some(3)));
+        assert!(chosen(&all, GAINS, &[endpoint(3, "10.0.2.1", 1001)]).is_err());
     }
 
     #[test]
-    fn an_endpoint_is_set_only_if_all_connections_from_it_are_advised() {
+    fn an_endpoint_is_set_by_what_all_connections_from_it_gain_and_lose() {
         let endpoints = [endpoint(2, "10.0.2.1", 0)];
-        let mut all = vec![seen(7, "10.0.2.1:1000", true), seen(8, "10.0.2.1:1001", true)];
-        assert_eq!(chosen(&all, &endpoints), Ok(2));
-        all.push(seen(9, "10.0.2.1:1002", false));
-        let why = "the kernel's path manager would also set 00000009 10.0.2.1:1002 > 10.0.9.9:80, \
-                   without such advice";
-        assert_eq!(chosen(&all, &endpoints).unwrap_err(), why);
+        let all = [seen(7, "10.0.2.1:1000", true), seen(8, "10.0.2.1:1001", false)];
+        assert_eq!(chosen(&all, GAINS, &endpoints), Ok(Some(2)));
+        let why = "the kernel's path manager would also set the other connections from 10.0.2.1, \
+                   which may lose more";
+        assert_eq!(chosen(&all, LOSES, &endpoints).unwrap_err(), why);
+        assert_eq!(chosen(&all, UNASKED, &endpoints), Ok(None), "it has not been seen for long");
+        let text = "00000007 10.0.2.1:1000 > 10.0.9.9:80, and 1 without such advice";
+        assert_eq!(whose("10.0.2.1".parse().unwrap(), &all), text);
     }
 
     #[test]
-    fn idle_connections_are_not_asked() {
-        let idle = |token, local, advised| Seen { idle: true, ..seen(token, local, advised) };
-        let address = "10.0.2.1".parse().unwrap();
-        let mut all = vec![seen(7, "10.0.2.1:1000", true), idle(8, "10.0.2.1:1001", false)];
-        assert_eq!(agree(address, &all), Ok(()));
-        all.push(idle(8, "10.0.2.1:1002", false));
-        assert_eq!(agree(address, &all), Ok(()));
-        all[1].idle = false;
-        assert!(agree(address, &all).is_err());
-        assert_eq!(agree(address, &[idle(8, "10.0.2.1:1001", false)]).unwrap_err(), WITHDRAWN);
-    }
-
-    #[test]
-    fn of_several_subflows_from_an_address_none_is_set() {
+    fn of_several_subflows_from_an_address_none_is_set_and_other_connections_are() {
         let all = [seen(7, "10.0.2.1:1000", true), seen(7, "10.0.2.1:1001", true)];
         let why = "the kernel's path manager sets the first of several subflows of 00000007 from \
                    10.0.2.1";
-        assert_eq!(chosen(&all, &[endpoint(2, "10.0.2.1", 0)]).unwrap_err(), why);
+        let endpoints = [endpoint(2, "10.0.2.1", 0)];
+        assert_eq!(chosen(&all, GAINS, &endpoints).unwrap_err(), why);
+        let all = [&[seen(8, "10.0.2.1:1002", true)], &all[..]].concat();
+        assert_eq!(chosen(&all, GAINS, &endpoints), Ok(Some(2)));
     }
 
     #[test]
-    fn an_endpoint_becomes_regular_when_nobody_is_advised_or_left() {
+    fn an_endpoint_becomes_regular_when_nobody_is_advised_or_left_or_others_lose_more() {
         let address = "10.0.2.1".parse().unwrap();
-        let why = |all: &[Seen]| agree(address, all).unwrap_err();
-        assert_eq!(why(&[seen(7, "10.0.2.1:1000", false)]), WITHDRAWN);
-        assert_eq!(why(&[seen(7, "10.0.1.1:1000", true)]), CLOSED);
+        let here = [seen(7, "10.0.2.1:1000", false)];
+        assert_eq!(stays(address, Some(&GAINS), &here), Ok(()));
+        assert_eq!(stays(address, Some(&UNASKED), &here).unwrap_err(), WITHDRAWN);
+        // It has no other path any more.
+        assert_eq!(stays(address, None, &here).unwrap_err(), WITHDRAWN);
+        assert_eq!(stays(address, None, &[]).unwrap_err(), CLOSED);
+        let why = "without it other connections lose 8.00 Mbit/s, and those with the advice \
+                   gain 4.00";
+        assert_eq!(stays(address, Some(&LOSES), &here).unwrap_err(), why);
     }
 }

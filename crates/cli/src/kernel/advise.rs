@@ -23,7 +23,7 @@ pub fn advise(args: &AdviseArgs) -> Result<(), Error> {
     allowed()?;
     let stop = stop::on_signal()?;
     let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let mut follower = Follower::new(namespace, args.netns.is_none());
+    let mut follower = Follower::open(namespace, args.netns.is_none())?;
     let result = loop {
         let told = follower.look().map_err(Error::from).and_then(|lines| tell(&lines));
         let next = Instant::now() + TICK;

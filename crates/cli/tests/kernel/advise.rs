@@ -202,7 +202,7 @@ fn an_advised_subflow_becomes_a_backup_and_regular_again() {
 }
 
 #[test]
-fn an_idle_connection_does_not_keep_another_from_its_advice() {
+fn a_connection_that_delivers_little_does_not_keep_another_from_its_advice() {
     let Some(host) = Host::new("an idle connection") else { return };
     let (_server, mut client) = connected(&host);
     send_until(&host, &mut client, 200, &"backup".into());
@@ -214,17 +214,54 @@ fn an_idle_connection_does_not_keep_another_from_its_advice() {
     });
 
     let mut follower = advise(&host);
-    let would = "the kernel's path manager would also set ";
     let line = follower.line();
-    assert!(line.contains(&format!(": not done: {would}")), "{line}");
-    let line = follower.line(); // ten seconds later
-    assert!(line.starts_with("endpoint 2, 10.88.2.1: backup: "), "{line}");
-    idle.send(10);
-    let line = follower.line();
-    assert!(line.starts_with(&format!("endpoint 2, 10.88.2.1: regular: {would}")), "{line}");
-    // Not again as soon as it is idle again.
-    std::thread::sleep(std::time::Duration::from_secs(14));
-    assert_eq!(interrupt(&host, follower), Vec::<String>::new());
+    let (begins, ends) = ("endpoint 2, 10.88.2.1: backup: ", ", and 1 without such advice");
+    assert!(line.starts_with(begins) && line.ends_with(ends), "{line}");
+    for _ in 0..8 {
+        idle.send(10);
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+    backup(&host, true);
+    assert_eq!(interrupt(&host, follower), ["endpoint 2, 10.88.2.1: regular: the end"]);
+}
+
+/// Waits until a process has a file locked.
+fn locked(talk: &Talk) {
+    let lock = format!(" WRITE {} ", talk.child.id());
+    wait_until(20, || match std::fs::read_to_string("/proc/locks").unwrap() {
+        all if all.contains(&lock) => Ok(()),
+        all => Err(all),
+    });
+}
+
+#[test]
+fn what_a_killed_one_set_the_next_one_knows_and_unload_sets_back() {
+    let Some(host) = Host::new("advise, killed") else { return };
+    let (_server, mut client) = connected(&host);
+    send_until(&host, &mut client, 200, &"backup".into());
+    let set = "endpoint 2, 10.88.2.1: backup: ";
+    let mut killed = advise(&host);
+    assert!(killed.line().starts_with(set));
+    drop(killed);
+    backup(&host, true);
+
+    let next = advise(&host);
+    locked(&next);
+    let line = host.refuses(&["advise"]);
+    assert_eq!(line, "network namespace current: narrows kernel advise runs there already");
+    backup(&host, true);
+    assert_eq!(interrupt(&host, next), ["endpoint 2, 10.88.2.1: regular: the end"]);
+    backup(&host, false);
+
+    let mut killed = advise(&host);
+    assert!(killed.line().starts_with(set));
+    drop(killed);
+    let said = host.does(&["unload"]);
+    let regular = "endpoint 2, 10.88.2.1: regular: its `advise` was killed\n";
+    assert!(said.starts_with(regular) && said.contains("nr_adv: unloaded"), "{said}");
+    let endpoint = host.sh("ip mptcp endpoint show id 2");
+    assert!(!endpoint.contains("backup"), "{endpoint}");
+    assert_eq!(host.does(&["unload"]), "nothing is loaded\n");
 }
 
 /// Sends all the time.
@@ -246,21 +283,26 @@ fn mbit_per_s(host: &Host, seconds: u64) -> f64 {
     (acked() - before) * 8e-6 / seconds as f64
 }
 
+/// 40 Mbit/s beside 2 Mbit/s with a queue of 0.6 s, a buffer that does not last for it, and one who sends all the time.
+fn dragged_down(host: &Host) -> (Talk, Talk) {
+    host.sh(NETWORK);
+    host.sh("tc qdisc add dev v1 root tbf rate 40mbit burst 15kb limit 60kb
+        tc qdisc add dev v2 root tbf rate 2mbit burst 5kb limit 150kb
+        ip netns exec peer sysctl -qw net.ipv4.tcp_rmem='4096 131072 400000'");
+    let server = ready(host, &["ip", "netns", "exec", "peer", "python3", "-c", SERVER]);
+    let client = ready(host, &["python3", "-c", SENDER]);
+    wait_until(30, || match subflows(host).len() {
+        2 => Ok(()),
+        other => Err(format!("{other} subflows")),
+    });
+    (server, client)
+}
+
 #[test]
 fn a_slow_path_that_all_wait_for_becomes_a_backup_under_the_kernels_own_control() {
     let Some(host) = Host::new("a path that does not pay") else { return };
     let before = host.state();
-    host.sh(NETWORK);
-    // 40 Mbit/s beside 2 Mbit/s with a queue of 0.6 s, and a buffer that does not last for it.
-    host.sh("tc qdisc add dev v1 root tbf rate 40mbit burst 15kb limit 60kb
-        tc qdisc add dev v2 root tbf rate 2mbit burst 5kb limit 150kb
-        ip netns exec peer sysctl -qw net.ipv4.tcp_rmem='4096 131072 400000'");
-    let _server = ready(&host, &["ip", "netns", "exec", "peer", "python3", "-c", SERVER]);
-    let _client = ready(&host, &["python3", "-c", SENDER]);
-    wait_until(30, || match subflows(&host).len() {
-        2 => Ok(()),
-        other => Err(format!("{other} subflows")),
-    });
+    let _connected = dragged_down(&host);
     std::thread::sleep(std::time::Duration::from_secs(3));
     let dragged = mbit_per_s(&host, 4);
     let mut follower = advise(&host);
@@ -277,6 +319,45 @@ fn a_slow_path_that_all_wait_for_becomes_a_backup_under_the_kernels_own_control(
     assert_eq!(interrupt(&host, follower), ["endpoint 2, 10.88.2.1: regular: the end"]);
     backup(&host, false);
     assert_eq!(host.state(), before);
+}
+
+/// Connections of some 100 kB that last for a second or two, three at a time.
+const SHORT: &str = "
+import socket, threading, time
+def go_on():
+    while True:
+        a = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+        a.connect(('10.88.1.2', 5000)); a.sendall(bytes(100000)); time.sleep(1); a.close()
+for _ in range(3): threading.Thread(target=go_on, daemon=True).start(); time.sleep(0.4)
+print('ready', flush=True); time.sleep(3600)";
+
+/// One that goes on for long, and sends 20 kB each half second.
+const PAGE: &str = "
+import socket, time
+a = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+a.connect(('10.88.1.2', 5000)); print('ready', flush=True)
+while True: a.sendall(bytes(20000)); time.sleep(0.5)";
+
+#[test]
+fn short_connections_and_one_that_sends_little_neither_prevent_nor_undo_it() {
+    let Some(host) = Host::new("a path that does not pay, of many connections") else { return };
+    let _connected = dragged_down(&host);
+    let _page = ready(&host, &["python3", "-c", PAGE]);
+    let _short = ready(&host, &["python3", "-c", SHORT]);
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    let dragged = mbit_per_s(&host, 4);
+    let mut follower = advise(&host);
+    let line = follower.line();
+    assert!(line.starts_with("endpoint 2, 10.88.2.1: backup: "), "{line}");
+    assert!(line.ends_with(" without such advice"), "{line}");
+    // The trial, and as long again, with some thirty new connections.
+    std::thread::sleep(std::time::Duration::from_secs(20));
+    let alone = mbit_per_s(&host, 4);
+    println!("  {dragged:.1} Mbit/s with the slow path, {alone:.1} without");
+    assert!(alone > 1.5 * dragged, "{dragged}, {alone}");
+    let endpoint = host.sh("ip mptcp endpoint show id 2");
+    assert!(endpoint.contains("backup"), "{endpoint}");
+    assert_eq!(interrupt(&host, follower), ["endpoint 2, 10.88.2.1: regular: the end"]);
 }
 
 #[test]
