@@ -1,11 +1,11 @@
-//! `narrows kernel check` and `status`, on any machine and for any user.
+//! `narrows kernel check`, `status` and `trial merge`, on any machine and for any user.
 
 #![cfg(feature = "kernel")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn narrows(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
@@ -98,4 +98,94 @@ fn watch_ends_when_its_reader_does() {
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// As `trial status --json` prints it of a host: 100 connections in each arm, of 10 and of 5 Mbit/s.
+fn found(host: &str) -> Value {
+    let sums = |log2: u64| {
+        json!({
+            "n": 100, "goodput": 100 * log2, "goodput2": 100 * log2 * log2, "retrans": 0, "retrans2": 0,
+            "bytes": 100_000_000, "busy_ms": 160_000, "segs": 70_000, "retrans_segs": 0, "paths": 200,
+            "grouped": 100, "groups": 100, "silent_ms": 0,
+        })
+    };
+    let bins = [[122, 60], [130, 40]];
+    let arm = |control: &str| -> Value {
+        json!({ "control": control, "connections": 120, "open": 20, "srtt_bins": bins })
+    };
+    json!({
+        "format": 1, "version": env!("CARGO_PKG_VERSION"),
+        "trials": [{ "host": host, "id": host, "ended": null }],
+        "ran_s": 600.0, "lasts_s": 86400.0, "share": 0.5, "mptcp_only": false, "ports": [443],
+        "guards": { "goodput": 0.9, "retransmits": null, "p95_srtt": null },
+        "arms": [arm("cubic"), arm("nr_gcub_xc")],
+        "strata": [{ "paths": 2, "bytes_from": 1_000_000, "sums": [sums(20_739), sums(19_715)] }],
+        "planned_connections": 8000, "others": 3, "full": 0, "refused": 0, "given_again": 0, "put_back": 0,
+        "longest_look_ms": 0.5, "a field of a later version": 1,
+    })
+}
+
+#[test]
+fn trials_of_several_hosts_are_added_up_by_anybody() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let merge =
+        |args: &[&str]| narrows(&[&["trial", "merge"][..], args].concat()).output().unwrap();
+    let does = |args: &[&str]| {
+        let output = merge(args);
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{args:?}");
+        assert_eq!(output.status.code(), Some(0));
+        stdout(&output).to_owned()
+    };
+    // Lines of a timer, of which the last one counts; an object over several lines.
+    let a = file("a.json", format!("not this\n{}\n\n", found("a")));
+    let b = file("b.json", format!("{:#}\n", found("b")));
+    let text = does(&[&a, &b]);
+    let head = "nr_gcub_xc against cubic, 50 % of new connections: 2 trials, 0 of them ended\n";
+    assert!(text.starts_with(head), "{text}");
+    assert!(text.ends_with(" % less goodput than cubic.\n"), "{text}");
+    let counted = text.lines().find(|line| line.starts_with("  with something to send")).unwrap();
+    let counted: Vec<&str> = counted.split_whitespace().skip(4).collect();
+    assert_eq!(counted, ["200", "200"]);
+
+    let page = folder.path().join("page.html");
+    let both = does(&[&a, &b, "--json", "--report", page.to_str().unwrap()]);
+    let json: Value = serde_json::from_str(&both).unwrap();
+    assert_eq!((&json["others"], &json["arms"][1]["open"]), (&6.into(), &40.into()));
+    assert_eq!(json["goodput"]["differs"], true);
+    assert!(std::fs::read_to_string(page).unwrap().contains("2 trials, 0 of them ended"));
+
+    // One that was pooled, and one that a guard ended, on a host of a name to fear.
+    let mut evil = found("ev\u{1b}[31m\nil");
+    evil["trials"][0]["ended"] = "guard, goodput fell".into();
+    let (both, evil) = (file("both.json", both), file("evil.json", evil.to_string()));
+    let text = does(&[&both, &evil]);
+    assert!(text.contains(": 3 trials, 1 of them ended\n"), "{text}");
+    assert!(text.contains("\nended on ev\\u001b[31m\\nil: guard, goodput fell\n"), "{text}");
+
+    let mut other = found("c");
+    other["arms"][1]["control"] = "nr_greno".into();
+    let other = file("other.json", other.to_string());
+    let cut = file("cut.json", found("d").to_string()[..200].to_owned());
+    let none = folder.path().join("none.json");
+    let none = none.to_str().unwrap();
+    let expected = "expected what narrows kernel trial status --json or stop --json prints: ";
+    let differs = "the control that is tried is nr_greno, and nr_gcub_xc in";
+    for (place, message) in [
+        (&*other, format!("{differs} {a}: expected the same")),
+        (&*both, format!("has the trial of host a that {a} has")),
+        (&*cut, expected.to_owned()),
+        (none, "cannot read: No such file or directory".to_owned()),
+    ] {
+        let output = merge(&[&a, place]);
+        let line = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{line}");
+        assert!(line.starts_with(&format!("narrows: {place}: {message}")), "{line}");
+        assert_eq!(line.lines().count(), 1, "{line}");
+    }
+    assert_eq!(merge(&[]).status.code(), Some(2), "a file, at least");
 }

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::fmt::{self, Write};
 use std::path::Path;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Does a terminal obey it, or show it as nothing, or reorder what stands beside it? Controls; Unicode's
 /// line and paragraph separators; bidirectional controls and the others of its property
@@ -126,6 +126,12 @@ impl Serialize for Foreign {
     }
 }
 
+impl<'de> Deserialize<'de> for Foreign {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Foreign, D::Error> {
+        String::deserialize(deserializer).map(Foreign)
+    }
+}
+
 impl From<&[u8]> for Foreign {
     fn from(bytes: &[u8]) -> Foreign {
         let mut name = String::with_capacity(bytes.len());
@@ -205,6 +211,7 @@ mod tests {
         // Also as it is printed.
         let back: String = serde_json::from_str(&harmless(&json(&name))).unwrap();
         assert_eq!(back, name.raw());
+        assert_eq!(serde_json::from_str::<Foreign>(&json(&name)).unwrap(), name);
         let name = Foreign::from(&b"ev\xff\xc3(\n"[..]);
         assert_eq!(name.to_string(), "ev\\xff\\xc3(\\n");
         assert_eq!(json(&name), r#""ev\\xff\\xc3(\n""#);

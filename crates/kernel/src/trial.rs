@@ -14,6 +14,7 @@ use libbpf_rs::{
     Link, Map, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, ProgramInput, ProgramMut,
 };
 use nix::time::{ClockId, clock_getres, clock_gettime};
+use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd};
@@ -137,7 +138,7 @@ struct State {
 
 /// Sums over connections (`struct nr_trial_sums`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sums {
     /// Connections that had something to send.
     pub n: u64,
@@ -182,6 +183,8 @@ pub struct Arm {
 pub struct Trial {
     /// How it was begun; the key of the hash is left out.
     pub plan: Plan,
+    /// When, by CLOCK_MONOTONIC.
+    pub began: Duration,
     /// For how long it drew connections.
     pub ran: Duration,
     /// Why it has ended; none: it runs.
@@ -207,6 +210,59 @@ pub struct Trial {
     pub arms: Box<[Arm; ARMS]>,
     /// The same as of the end of each minute, summed over all strata; without what is judged by.
     pub minutes: Vec<[Sums; ARMS]>,
+}
+
+impl Sums {
+    /// With those of other connections.
+    pub fn join(&mut self, other: &Sums) {
+        let Sums {
+            n,
+            goodput,
+            goodput2,
+            retrans,
+            retrans2,
+            bytes,
+            busy_ms,
+            segs,
+            retrans_segs,
+            paths,
+            grouped,
+            groups,
+            silent_ms,
+        } = other;
+        for (all, more) in [
+            (&mut self.n, n),
+            (&mut self.goodput, goodput),
+            (&mut self.goodput2, goodput2),
+            (&mut self.retrans, retrans),
+            (&mut self.retrans2, retrans2),
+            (&mut self.bytes, bytes),
+            (&mut self.busy_ms, busy_ms),
+            (&mut self.segs, segs),
+            (&mut self.retrans_segs, retrans_segs),
+            (&mut self.paths, paths),
+            (&mut self.grouped, grouped),
+            (&mut self.groups, groups),
+            (&mut self.silent_ms, silent_ms),
+        ] {
+            *all = all.saturating_add(*more);
+        }
+    }
+}
+
+impl Default for Arm {
+    fn default() -> Arm {
+        Arm { strata: [Sums::default(); STRATA], srtt: [0; SRTT_BINS] }
+    }
+}
+
+impl Arm {
+    /// With what became of other connections.
+    pub fn join(&mut self, other: &Arm) {
+        self.strata.iter_mut().zip(&other.strata).for_each(|(all, more)| all.join(more));
+        let bins = self.srtt.iter_mut().zip(&other.srtt);
+        bins.for_each(|(all, more)| *all = all.saturating_add(*more));
+    }
 }
 
 fn folder() -> PathBuf {
@@ -334,6 +390,7 @@ pub fn read() -> Result<Option<Trial>, Error> {
         (0..whole as u32).map(|minute| from_bytes(&value(&minutes, minute)?).ok_or_else(other));
     Ok(Some(Trial {
         plan: now.plan(),
+        began: Duration::from_nanos(now.began_ns),
         ran,
         ended: now.end(),
         drawn: now.drawn,

@@ -2,11 +2,14 @@
 //! what becomes of both is compared ([`narrows_kernel::trial`]).
 //!
 //! Three values are compared over all connections, each by a confidence sequence of its own ([`ALPHA`]); the structs of
-//! `trial/report.rs` are the schema of `narrows kernel trial status --json`.
+//! `trial/report.rs` are the schema of `narrows kernel trial status --json`. Reports of several hosts are added up by
+//! [`merge()`].
 
+mod merge;
 mod report;
 
-pub use report::{Arm, Difference, Interval, Limits, Report, Stratum, duration};
+pub use merge::{Part, merge};
+pub use report::{Arm, Difference, Interval, Limits, Origin, Report, Stratum, duration};
 
 use crate::assign::{Admin, default_of, namespaces};
 use crate::sockets::Members;

@@ -19,7 +19,8 @@ Examples:
   narrows kernel watch                        which paths meet in one bottleneck, under any control
   narrows kernel unload                       unload all and restore the previous defaults
 
-All but check and --dry-run need root; without root status shows only part of the information.")]
+All but check, trial merge and --dry-run need root; without root status shows only part of the
+information.")]
 pub enum Command {
     /// Check kernel features and the configuration of MPTCP, and print fixes; changes nothing
     #[command(after_help = "\
@@ -147,9 +148,10 @@ Examples:
   narrows kernel trial gcubic+xcorr --against cubic --share 5%
   narrows kernel trial status                 what both arms have, with intervals; at any time
   narrows kernel trial stop --report out.html put all back; the result as a page
+  narrows kernel trial merge a.json b.json    of several hosts, by what --json printed on each
 
 No process stays: the kernel draws, counts, and ends the trial when a guard is broken or its time is
-over. Open connections of the trial then have their former control again. Needs root."
+over. Open connections of the trial then have their former control again. All but merge need root."
     )]
     Trial(TrialArgs),
     /// Undo `use` and `load`, by default for all controls
@@ -293,6 +295,17 @@ pub enum TrialCommand {
     Status(TrialOutput),
     /// End the trial, put all back, and show what it found
     Stop(TrialOutput),
+    /// Show what trials of several hosts found together
+    #[command(after_help = "\
+Each file has what `trial status --json` or `trial stop --json` printed; of several lines the last one
+counts. The trials must have been begun alike: controls, share, ports, guards, version of narrows.")]
+    Merge {
+        /// What --json printed, of each trial
+        #[arg(required = true, value_name = "FILE.json")]
+        files: Vec<PathBuf>,
+        #[command(flatten)]
+        output: TrialOutput,
+    },
 }
 
 /// How a trial is shown.

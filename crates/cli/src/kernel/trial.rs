@@ -1,8 +1,9 @@
 //! `narrows kernel trial`.
 
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use narrows_foreign::Foreign;
 use narrows_kernel::cgroup::Cgroup;
@@ -12,7 +13,7 @@ use narrows_kernel::trial::{PORTS_MAX, head};
 use narrows_laws::Control;
 use narrows_laws::catalogue::kernel_name;
 use narrows_mptcp_admin::assign::Admin;
-use narrows_mptcp_admin::trial::{self, Need, Terms, duration};
+use narrows_mptcp_admin::trial::{self, Need, Part, Report, Terms, duration};
 use narrows_netns::Namespace;
 
 use super::named;
@@ -21,16 +22,34 @@ use crate::error::Error;
 use crate::terminal::print_while_read;
 use crate::{print, words};
 
-/// Begins a trial, shows it or ends it.
+/// Begins a trial, shows it or ends it; adds up several.
 pub fn trial(args: &TrialArgs) -> Result<(), Error> {
-    if !is_root() {
-        return Err(Error::input("kernel trial", "needs root"));
-    }
     match &args.command {
+        Some(TrialCommand::Merge { files, output }) => merge(files, output),
+        _ if !is_root() => Err(Error::input("kernel trial", "needs root")),
         None => begin(args),
         Some(TrialCommand::Status(output)) => show(output, None),
         Some(TrialCommand::Stop(output)) => stop(output),
     }
+}
+
+/// Shows what the trials of these files found together.
+fn merge(files: &[PathBuf], output: &TrialOutput) -> Result<(), Error> {
+    let part = |file: &PathBuf| read(file).map(|part| (Foreign::from(file.as_path()), part));
+    let parts: Vec<(Foreign, Part)> = files.iter().map(part).collect::<Result<_, _>>()?;
+    let report = trial::merge(&parts)?;
+    write(output, page(output)?, &report)
+}
+
+/// What a file holds of a trial: one object, else that of its last line.
+fn read(file: &Path) -> Result<Part, Error> {
+    let text = fs::read_to_string(file)
+        .map_err(|error| Error::input(file.display(), format!("cannot read: {error}")))?;
+    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    serde_json::from_str(&text).or_else(|_| serde_json::from_str(last)).map_err(|error| {
+        let expected = "expected what narrows kernel trial status --json or stop --json prints";
+        Error::input(file.display(), format!("{expected}: {error}"))
+    })
 }
 
 /// Ends the trial, and forgets it when what it found is written.
@@ -119,22 +138,34 @@ fn show(output: &TrialOutput, end: Option<&Admin>) -> Result<(), Error> {
         return Err(Error::no("kernel trial", "there is no trial"));
     };
     // Before the trial is ended and forgotten.
-    let page = output.report.as_ref().map(|path| {
-        let failed = |error| Error::input(path.display(), format!("cannot write: {error}"));
-        File::create(path).map(|file| (file, failed)).map_err(failed)
-    });
-    let page = page.transpose()?;
+    let page = page(output)?;
     if let Some(admin) = end {
         report = admin.end_trial()?.unwrap_or(report);
     }
-    if let Some((mut file, failed)) = page {
-        file.write_all(report.html(&words()[1..]).as_bytes()).map_err(failed)?;
+    match end {
+        None if output.json => write(output, page, &report.last_minute()),
+        _ => write(output, page, &report),
+    }
+}
+
+/// The file of --report.
+fn page(output: &TrialOutput) -> Result<Option<File>, Error> {
+    output.report.as_deref().map(|path| File::create(path).map_err(unwritten(path))).transpose()
+}
+
+fn unwritten(path: &Path) -> impl Fn(std::io::Error) -> Error {
+    move |error| Error::input(path.display(), format!("cannot write: {error}"))
+}
+
+/// Writes what a trial found, also to its page.
+fn write(output: &TrialOutput, page: Option<File>, report: &Report) -> Result<(), Error> {
+    if let Some((mut page, path)) = page.zip(output.report.as_deref()) {
+        page.write_all(report.html(&words()[1..]).as_bytes()).map_err(unwritten(path))?;
     }
     let text = match output.json {
         false => report.text(),
         true => {
-            let report = if end.is_some() { report } else { report.last_minute() };
-            let line = serde_json::to_string(&report);
+            let line = serde_json::to_string(report);
             format!("{}\n", line.map_err(|error| Error::input("JSON", error))?)
         }
     };

@@ -7,18 +7,25 @@ use narrows_report::{
     Colour, Curve, Fact, Page, Part, Plot, Section, Table, Tile, Timeline, command_line,
 };
 use narrows_stats::sequence::{self, Estimate, Sequence, needed};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
+use std::fs;
 use std::time::Duration;
 
 /// Fields may be added under the same number.
-const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 1;
+/// Why several trials have, that were pooled.
+const ALL_ENDED: &str = "all trials have ended";
 
 /// A trial, as it stands or ended.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// The version of this schema.
     pub format: u32,
+    /// The version of narrows that began it.
+    pub version: Foreign,
+    /// Which trial it is of; which ones, if several were pooled.
+    pub trials: Vec<Origin>,
     /// Why it has ended; none: it runs.
     pub ended: Option<&'static str>,
     /// For how long it drew connections, and is to, s.
@@ -67,8 +74,19 @@ pub struct Report {
     pub minutes: Vec<[Option<f64>; 2]>,
 }
 
+/// A trial of one host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The host's name.
+    pub host: Foreign,
+    /// What no other trial has: the id of the host's boot, and when it began, ns since then.
+    pub id: String,
+    /// Why it has ended; none: it ran.
+    pub ended: Option<Foreign>,
+}
+
 /// Guards; null: none.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Limits {
     /// The least ratio.
     pub goodput: Option<f64>,
@@ -97,6 +115,8 @@ pub struct Arm {
     pub p50_srtt_ms: Option<f64>,
     /// The same, 95th percentile.
     pub p95_srtt_ms: Interval,
+    /// How many connections by their srtt, of bins with any: bin b is from 2^(b/8) µs on, to the next one.
+    pub srtt_bins: Vec<(usize, u64)>,
     /// Subflows that carried data, mean.
     pub paths: Option<f64>,
     /// Groups of paths that its control makes, mean of the connections with more than one path.
@@ -142,9 +162,11 @@ pub struct Stratum {
     pub connections: [u64; 2],
     /// Mbit/s, geometric mean, by arm.
     pub goodput_mbit_per_s: [Option<f64>; 2],
+    /// What all values of the arms but srtt are made of, in the kernel's units.
+    pub sums: [Sums; 2],
 }
 
-const BYTES_FROM: [u64; SIZES] = [0, 100_000, 1_000_000, 10_000_000];
+pub(super) const BYTES_FROM: [u64; SIZES] = [0, 100_000, 1_000_000, 10_000_000];
 
 /// In which units of the kernel's a value stands.
 const LOG: f64 = 1024.0;
@@ -246,6 +268,7 @@ impl Arm {
                 // Beyond the largest nothing is known.
                 high: edge(high, 1).filter(|_| high < 1.0),
             },
+            srtt_bins: arm.srtt.iter().copied().enumerate().filter(|(_, n)| *n > 0).collect(),
             paths: mean(all(|one| one.paths), counted),
             groups: mean(all(|one| one.groups), all(|one| one.grouped)),
             silent_s: mean(all(|one| one.silent_ms), counted).map(|ms| ms / 1e3),
@@ -254,9 +277,36 @@ impl Arm {
     }
 }
 
+impl Origin {
+    /// Of a trial of this host.
+    fn here(trial: &Trial) -> Origin {
+        let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim_end().to_owned();
+        let boot = line("/proc/sys/kernel/random/boot_id");
+        Origin {
+            host: line("/proc/sys/kernel/hostname").into(),
+            id: format!("{boot} {}", trial.began.as_nanos()),
+            ended: trial.ended.map(|end| why(end).into()),
+        }
+    }
+}
+
 impl Report {
-    /// Of a trial.
+    /// Of a trial of this host.
     pub(super) fn of(trial: &Trial) -> Report {
+        Report::new(trial, vec![Origin::here(trial)])
+    }
+
+    /// Of these trials, whose sum is `trial`.
+    pub(super) fn pooled(trial: &Trial, trials: Vec<Origin>) -> Report {
+        let mut report = Report::new(trial, trials);
+        let all = report.trials.len() > 1 && report.trials.iter().all(|one| one.ended.is_some());
+        if all {
+            report.ended = Some(ALL_ENDED);
+        }
+        report
+    }
+
+    fn new(trial: &Trial, trials: Vec<Origin>) -> Report {
         let plan = &trial.plan;
         let sequence = Sequence::new(ALPHA, f64::from(plan.planned));
         let arms = [0, 1].map(|number| Arm::of(trial, number));
@@ -269,6 +319,8 @@ impl Report {
         let ratio = |of: fn(&Arm) -> Option<f64>| Some(of(&arms[1])? / of(&arms[0])?);
         let mut report = Report {
             format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").into(),
+            trials,
             ended: trial.ended.map(why),
             ran_s: trial.ran.as_secs_f64(),
             lasts_s: plan.lasts.as_secs_f64(),
@@ -383,9 +435,13 @@ impl Report {
     fn head(&self) -> String {
         let [other, tried] = self.arms.each_ref().map(|arm| &arm.control);
         let time = |s: f64| duration(Duration::from_secs_f64(s));
-        let state = match self.ended {
-            None => format!("runs for {} of {}", time(self.ran_s), time(self.lasts_s)),
-            Some(why) => format!("ended after {}: {why}", time(self.ran_s)),
+        let state = match (&self.trials[..], self.ended) {
+            ([_, _, ..], _) => {
+                let ended = self.trials.iter().filter(|one| one.ended.is_some()).count();
+                format!("{} trials, {ended} of them ended", self.trials.len())
+            }
+            (_, None) => format!("runs for {} of {}", time(self.ran_s), time(self.lasts_s)),
+            (_, Some(why)) => format!("ended after {}: {why}", time(self.ran_s)),
         };
         format!(
             "{tried} against {other}, {} % of new connections: {state}",
@@ -486,7 +542,21 @@ impl Report {
         note(self.refused, "subflows to which the kernel would not give the tried control");
         note(self.given_again, "subflows given the tried control again, as MPTCP had set it back");
         note(self.put_back, "subflows put back");
+        for one in self.broken() {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{one}");
+        }
         text
+    }
+
+    /// Of several trials, those that a guard has ended.
+    fn broken(&self) -> Vec<String> {
+        let broken = |one: &Origin| {
+            let why = one.ended.as_ref().filter(|why| why.raw().starts_with("guard"))?;
+            Some(format!("ended on {}: {why}", one.host))
+        };
+        let several = self.trials.len() > 1;
+        self.trials.iter().filter(|_| several).filter_map(broken).collect()
     }
 
     /// As a page for a browser, made by the command with these `arguments`.
@@ -558,19 +628,21 @@ impl Report {
             sections.push(section("Over time", vec![Part::Plot(plot)]));
         }
         let limit = |limit: Option<f64>| limit.map_or("none".into(), |limit| format!("{limit}x"));
+        let facts = vec![
+            fact("trial", self.head()),
+            fact("least goodput", limit(self.guards.goodput)),
+            fact("most retransmits", limit(self.guards.retransmits)),
+            fact("most p95 srtt", limit(self.guards.p95_srtt)),
+            fact("connections left alone: other control", self.others.to_string()),
+            fact("connections left alone: no room", self.full.to_string()),
+            fact("subflows put back", self.put_back.to_string()),
+        ];
+        let broken = self.broken().into_iter().map(|one| fact("guard", one));
         Page {
             title: format!("Trial of {tried} against {other}"),
             lead: self.sentence.clone(),
             command: command_line(arguments.iter().map(String::as_str)),
-            facts: vec![
-                fact("trial", self.head()),
-                fact("least goodput", limit(self.guards.goodput)),
-                fact("most retransmits", limit(self.guards.retransmits)),
-                fact("most p95 srtt", limit(self.guards.p95_srtt)),
-                fact("connections left alone: other control", self.others.to_string()),
-                fact("connections left alone: no room", self.full.to_string()),
-                fact("subflows put back", self.put_back.to_string()),
-            ],
+            facts: facts.into_iter().chain(broken).collect(),
             tiles: vec![Tile {
                 name: "goodput".into(),
                 value: self.goodput.ratio.map_or("-".into(), |ratio| format!("x{ratio:.2}")),
@@ -629,6 +701,7 @@ impl Stratum {
             bytes_from: BYTES_FROM[number % SIZES],
             connections: [pair[0].n, pair[1].n],
             goodput_mbit_per_s: [goodput(&pair[0]), goodput(&pair[1])],
+            sums: pair,
         })
     }
 }
@@ -683,6 +756,12 @@ fn why(end: End) -> &'static str {
     }
 }
 
+/// What ended a trial, by what a report says.
+pub(super) fn end_of(text: &str) -> Option<End> {
+    let all = [End::Stopped, End::Time, End::Gone, End::Goodput, End::Retransmits, End::Srtt];
+    all.into_iter().find(|end| why(*end) == text)
+}
+
 /// As few digits as it takes.
 fn short(value: f64) -> String {
     format!("{}", (value * 100.0).round() / 100.0)
@@ -699,14 +778,14 @@ pub fn duration(time: Duration) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use narrows_kernel::trial::{Arm as Counted, Guards, Plan};
     use narrows_testkit::Random;
 
     /// An arm of `n` connections around that goodput, of 1 to 10 MB over two paths, spread by a factor of two.
     fn arm(n: u64, mbit: f64, srtt_ms: f64) -> Counted {
-        let mut arm = Counted { strata: [Sums::default(); STRATA], srtt: [0; SRTT_BINS] };
+        let mut arm = Counted::default();
         let log = ((mbit * 1e6 / 8.0).log2() * LOG).round() as u64;
         let one = &mut arm.strata[SIZES + 2];
         for i in 0..n {
@@ -723,7 +802,7 @@ mod tests {
         arm
     }
 
-    fn trial(arms: [Counted; 2]) -> Trial {
+    pub fn trial(arms: [Counted; 2]) -> Trial {
         let count = |arm: &Counted| arm.strata.iter().map(|one| one.n).sum();
         let drawn = arms.each_ref().map(count);
         Trial {
@@ -737,6 +816,7 @@ mod tests {
                 guards: Guards { goodput: Some(0.9), ..Guards::default() },
                 planned: 20_000,
             },
+            began: Duration::from_secs(1_000),
             ran: Duration::from_secs(5_000),
             ended: None,
             drawn,
@@ -815,12 +895,12 @@ mod tests {
         let report = Report::of(&long);
         assert_eq!(report.minutes, [[Some(1.0); 2], [Some(1.0); 2], [None; 2]]);
         assert_eq!(report.last_minute().minutes, [[None::<f64>; 2]]);
-        let young = Report::of(&trial([empty(), empty()])).last_minute();
+        let young = Report::of(&trial([Counted::default(), Counted::default()])).last_minute();
         assert!(young.minutes.is_empty());
     }
 
     /// Adds a connection of that many bytes over one path.
-    fn add(arm: &mut Counted, bytes: f64, seconds: f64, retransmitted: f64, srtt_ms: f64) {
+    pub fn add(arm: &mut Counted, bytes: f64, seconds: f64, retransmitted: f64, srtt_ms: f64) {
         let size = BYTES_FROM.iter().filter(|from| bytes >= **from as f64).count() - 1;
         let one = &mut arm.strata[size];
         let goodput = ((bytes / seconds).log2() * LOG) as u64;
@@ -830,21 +910,25 @@ mod tests {
         one.goodput2 += goodput * goodput;
         one.retrans += retrans;
         one.retrans2 += retrans * retrans;
+        one.bytes += bytes as u64;
+        one.busy_ms += (seconds * 1e3) as u64;
+        one.segs += 100;
+        one.retrans_segs += (retransmitted * 100.0) as u64;
+        one.paths += 1;
+        one.grouped += 1;
+        one.groups += 1;
+        one.silent_ms += 7;
         arm.srtt[((srtt_ms * 1e3).log2() * 8.0) as usize] += 1;
     }
 
-    fn empty() -> Counted {
-        Counted { strata: [Sums::default(); STRATA], srtt: [0; SRTT_BINS] }
-    }
-
-    fn normal(random: &mut Random) -> f64 {
+    pub fn normal(random: &mut Random) -> f64 {
         (0..12).map(|_| random.unit()).sum::<f64>() - 6.0
     }
 
     #[test]
     fn half_the_goodput_is_half_though_all_last_equally_long_and_send_less_with_it() {
         let mut random = Random(5);
-        let mut arms = [empty(), empty()];
+        let mut arms = [Counted::default(), Counted::default()];
         for n in 0..20_000 {
             let rate = 1e5 * (1.5 * normal(&mut random)).exp2() / (1 + n % 2) as f64;
             add(&mut arms[n % 2], 3.0 * rate, 3.0, 0.0, 40.0);
@@ -859,7 +943,7 @@ mod tests {
         let mut differ = [0; 2];
         for seed in 0..100 {
             let mut random = Random(700 + seed);
-            let mut arms = [empty(), empty()];
+            let mut arms = [Counted::default(), Counted::default()];
             let mut seen = [false; 2];
             for n in 1..=4000 {
                 let arm = usize::from(random.unit() < 0.05);
