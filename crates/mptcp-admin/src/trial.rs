@@ -21,7 +21,8 @@ use narrows_mptcp::diag::{self, Socket, State};
 use narrows_netns::Namespace;
 use narrows_stats::sequence::{Sums, needed};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// The error of one value's interval, over all times: three values are compared (Bonferroni).
 pub const ALPHA: f64 = 0.05 / 3.0;
@@ -32,6 +33,12 @@ pub const PLANNED_RATIO: f64 = 0.9;
 /// Standard deviation of log2 of the goodputs of connections, where open connections do not tell: a factor of
 /// 2.8.
 const DEVIATION: f64 = 1.5;
+
+/// So long is watched who begins, before a trial.
+pub const WATCHED: Duration = Duration::from_secs(10);
+
+/// Time between two looks at the sockets: a connection that begins and ends in between is not seen.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// Guards where none are given.
 pub const GUARDS: &str = "retransmits<=1.5x,p95_srtt<=1.3x,goodput>=0.9x";
@@ -70,6 +77,29 @@ pub struct Need {
     pub of: Option<usize>,
     /// Is the control of `--against` a namespace's default, or that of an open socket, among those that take part?
     pub in_use: bool,
+}
+
+/// How a trial would go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Forecast {
+    /// What it will take.
+    pub need: Need,
+    /// Connections that could be in it, and had something to send, that began in [`WATCHED`].
+    pub began: usize,
+}
+
+impl Forecast {
+    /// Until there are as many as it takes, at this rate; none: none began.
+    pub fn takes(&self) -> Option<Duration> {
+        let times = f64::from(self.need.connections) / self.began as f64;
+        Duration::try_from_secs_f64(times * WATCHED.as_secs_f64()).ok()
+    }
+
+    /// The ratio of goodputs that is found in so long, as what it takes grows with the square of log2 of the ratio.
+    pub fn finds(&self, lasts: Duration) -> Option<f64> {
+        let takes = self.takes()?.as_secs_f64();
+        Some(PLANNED_RATIO.powf((takes / lasts.as_secs_f64()).sqrt()))
+    }
 }
 
 /// Guards as they are written: `retransmits<=1.5x,p95_srtt<=1.3x,goodput>=0.9x`, or `none`.
@@ -112,17 +142,9 @@ impl Admin {
     /// # Errors
     /// A control is not loaded, there is a trial already, or the kernel refuses. Nothing is changed then.
     pub fn begin_trial(&self, terms: &Terms) -> Result<Need, Error> {
-        let available = available_controls()?;
-        for name in [&terms.control, &terms.against] {
-            if !available.contains(name) {
-                let hint = "no such congestion control in the kernel (first: narrows kernel load, or modprobe)";
-                return Err(Error::input(name, hint));
-            }
-        }
-        if terms.control == terms.against {
-            return Err(Error::input(&terms.against, "is the control that is to be tried"));
-        }
-        let need = need(terms)?;
+        are_there(&[&terms.control, &terms.against])?;
+        are_two(terms)?;
+        let need = Scope::of(terms)?.look()?.need(terms.share);
         let netns = terms.netns.as_ref().map(|netns| {
             let cookie = netns.run(narrows_netns::cookie).and_then(|cookie| cookie);
             cookie.map_err(|error| Error::input("--netns", error.to_string()))
@@ -178,40 +200,80 @@ pub fn status() -> Result<Option<Report>, Error> {
     Ok(trial::read()?.map(|trial| Report::of(&trial)))
 }
 
-/// What a trial will take, by the open connections that could have been in it.
-fn need(terms: &Terms) -> Result<Need, Error> {
-    let namespaces = match &terms.netns {
-        Some(one) => vec![one.clone()],
-        None => namespaces()?.into_iter().map(|(_, one)| one).collect(),
-    };
-    let top = Cgroup::top().is_ok_and(|top| top.id == terms.cgroup.id);
-    let members = (!top).then(|| Members::of(terms.cgroup.id, &terms.cgroup.path));
-    let mut seen = Seen::default();
-    for netns in &namespaces {
-        let default = netns.unless_gone(|| default_of(netns))?;
-        seen.in_use |= default.is_some_and(|default| default == terms.against);
-        let sockets = netns.unless_gone(|| netns.run(diag::sockets).and_then(|all| all));
-        let failed = |error: std::io::Error| Error::input("sockets", error.to_string());
-        for socket in sockets.map_err(failed)?.unwrap_or_default() {
-            let here = members.as_ref().is_none_or(|members| members.are(socket.cgroup));
-            if here
-                && socket.control == terms.against
-                && takes_part(&socket, &terms.ports, terms.mptcp_only)
-            {
-                seen.add(&socket);
-            }
+/// How a trial would go, after [`WATCHED`]. The control that is tried need not be loaded.
+///
+/// # Errors
+/// There is no control to try against; the sockets cannot be read.
+pub fn foresee(terms: &Terms) -> Result<Forecast, Error> {
+    are_there(&[&terms.against])?;
+    are_two(terms)?;
+    let scope = Scope::of(terms)?;
+    let first = scope.look()?;
+    let (end, mut began) = (Instant::now() + WATCHED, Seen::default());
+    while Instant::now() < end {
+        sleep(LOOK);
+        began.join_new(scope.look()?, &first);
+    }
+    Ok(Forecast { need: first.need(terms.share), began: began.with_something_to_send() })
+}
+
+fn are_there(names: &[&String]) -> Result<(), Error> {
+    let available = available_controls()?;
+    match names.iter().find(|name| !available.contains(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let hint = "no such congestion control in the kernel (first: narrows kernel load, or modprobe)";
+            Err(Error::input(name.as_str(), hint))
         }
     }
-    let goodputs = seen.goodputs();
-    let enough = goodputs.n >= LEAST as f64;
-    let deviation = if enough { goodputs.variance().sqrt() } else { DEVIATION };
-    let connections = needed(ALPHA, PLANNED_RATIO.log2(), deviation, terms.share);
-    Ok(Need {
-        connections: connections.clamp(2.0 * LEAST as f64, f64::from(u32::MAX)) as u32,
-        spread: deviation.exp2(),
-        of: enough.then_some(goodputs.n as usize),
-        in_use: seen.in_use,
-    })
+}
+
+fn are_two(terms: &Terms) -> Result<(), Error> {
+    match terms.control == terms.against {
+        false => Ok(()),
+        true => Err(Error::input(&terms.against, "is the control that is to be tried")),
+    }
+}
+
+/// Where connections are that could be in a trial.
+struct Scope<'a> {
+    terms: &'a Terms,
+    namespaces: Vec<Namespace>,
+    /// None: all of the machine.
+    members: Option<Members>,
+}
+
+impl Scope<'_> {
+    fn of(terms: &Terms) -> Result<Scope<'_>, Error> {
+        let namespaces = match &terms.netns {
+            Some(one) => vec![one.clone()],
+            None => namespaces()?.into_iter().map(|(_, one)| one).collect(),
+        };
+        let top = Cgroup::top().is_ok_and(|top| top.id == terms.cgroup.id);
+        let members = (!top).then(|| Members::of(terms.cgroup.id, &terms.cgroup.path));
+        Ok(Scope { terms, namespaces, members })
+    }
+
+    /// Those that are open now.
+    fn look(&self) -> Result<Seen, Error> {
+        let (terms, mut seen) = (self.terms, Seen::default());
+        for netns in &self.namespaces {
+            let default = netns.unless_gone(|| default_of(netns))?;
+            seen.in_use |= default.is_some_and(|default| default == terms.against);
+            let sockets = netns.unless_gone(|| netns.run(diag::sockets).and_then(|all| all));
+            let failed = |error: std::io::Error| Error::input("sockets", error.to_string());
+            for socket in sockets.map_err(failed)?.unwrap_or_default() {
+                let here = self.members.as_ref().is_none_or(|members| members.are(socket.cgroup));
+                if here
+                    && socket.control == terms.against
+                    && takes_part(&socket, &terms.ports, terms.mptcp_only)
+                {
+                    seen.add(&socket);
+                }
+            }
+        }
+        Ok(seen)
+    }
 }
 
 /// Would a connection of this socket's take part, with these ports and in this kind of trial?
@@ -240,6 +302,32 @@ impl Seen {
         let token = socket.subflow.map(|subflow| (true, u64::from(subflow.token)));
         let all = self.connections.entry(token.unwrap_or((false, socket.cookie))).or_default();
         *all = (all.0 + info.bytes_acked, all.1.max(info.busy_time));
+    }
+
+    /// With what others have that `first` has not, as it is there now.
+    fn join_new(&mut self, other: Seen, first: &Seen) {
+        let is_new = |(id, _): &(_, _)| !first.connections.contains_key(id);
+        self.connections.extend(other.connections.into_iter().filter(is_new));
+    }
+
+    /// As a trial counts: 20 kB acknowledged, or something to send for a second.
+    fn with_something_to_send(&self) -> usize {
+        let has = |(bytes, busy_us): &&(u64, u64)| *bytes >= 20_000 || *busy_us >= 1_000_000;
+        self.connections.values().filter(has).count()
+    }
+
+    /// What a trial will take with this share, by the goodputs of these.
+    fn need(&self, share: f64) -> Need {
+        let goodputs = self.goodputs();
+        let enough = goodputs.n >= LEAST as f64;
+        let deviation = if enough { goodputs.variance().sqrt() } else { DEVIATION };
+        let connections = needed(ALPHA, PLANNED_RATIO.log2(), deviation, share);
+        Need {
+            connections: connections.clamp(2.0 * LEAST as f64, f64::from(u32::MAX)) as u32,
+            spread: deviation.exp2(),
+            of: enough.then_some(goodputs.n as usize),
+            in_use: self.in_use,
+        }
     }
 
     /// log2 of bytes/s of those that a trial would count.
@@ -282,6 +370,36 @@ mod tests {
         let goodputs = seen.goodputs();
         // 64 kB a second; what sent less than 20 kB, or listens, is not counted.
         assert_eq!((goodputs.n, goodputs.sum, seen.in_use), (1.0, 64_000f64.log2(), true));
+    }
+
+    #[test]
+    fn how_long_it_takes_is_told_by_those_that_begin_and_have_something_to_send() {
+        let look = |all: &[(u32, u64, u64)]| {
+            let mut seen = Seen::default();
+            all.iter().for_each(|&(token, bytes, seconds)| seen.add(&sent(token, bytes, seconds)));
+            seen
+        };
+        let first = look(&[(1, 90_000, 1)]);
+        let mut began = Seen::default();
+        began.join_new(look(&[(1, 95_000, 1), (2, 100, 0), (3, 100, 0)]), &first);
+        assert_eq!(began.with_something_to_send(), 0);
+        // One has sent enough, one had something to send for long, one has ended; one was there before.
+        began.join_new(look(&[(1, 99_000, 2), (2, 20_000, 0), (4, 0, 1), (5, 100, 0)]), &first);
+        assert_eq!(began.with_something_to_send(), 2);
+        began.join_new(look(&[(5, 100, 0)]), &first);
+        assert_eq!(began.with_something_to_send(), 2);
+
+        // By the spread that is assumed, as there are too few.
+        let need = first.need(0.5);
+        let expected = needed(ALPHA, 0.9f64.log2(), DEVIATION, 0.5) as u32;
+        assert_eq!((need.connections, need.of, need.in_use), (expected, None, true));
+        let forecast = Forecast { need: Need { connections: 6000, ..need }, began: 100 };
+        assert_eq!(forecast.takes(), Some(Duration::from_secs(600)));
+        // A quarter of the time finds twice the difference, on a scale of ratios.
+        let found = [600, 150].map(|s| forecast.finds(Duration::from_secs(s)).unwrap());
+        assert!((found[0] - 0.9).abs() < 1e-9 && (found[1] - 0.81).abs() < 1e-9, "{found:?}");
+        let none = Forecast { began: 0, ..forecast };
+        assert_eq!((none.takes(), none.finds(WATCHED)), (None, None));
     }
 
     #[test]

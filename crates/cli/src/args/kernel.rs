@@ -19,8 +19,8 @@ Examples:
   narrows kernel watch                        which paths meet in one bottleneck, under any control
   narrows kernel unload                       unload all and restore the previous defaults
 
-All but check, trial merge and --dry-run need root; without root status shows only part of the
-information.")]
+All but check, trial merge and --dry-run of --boot need root; without root status shows only part
+of the information.")]
 pub enum Command {
     /// Check kernel features and the configuration of MPTCP, and print fixes; changes nothing
     #[command(after_help = "\
@@ -145,6 +145,7 @@ Examples:
         after_help = "\
 Examples:
   narrows kernel load gcubic+xcorr
+  narrows kernel trial gcubic+xcorr --against cubic --share 5% --dry-run   how long it would take
   narrows kernel trial gcubic+xcorr --against cubic --share 5%
   narrows kernel trial status                 what both arms have, with intervals; at any time
   narrows kernel trial stop --report out.html put all back; the result as a page
@@ -286,6 +287,9 @@ pub struct TrialArgs {
     /// What ends the trial at once, or `none`
     #[arg(long, value_name = "LIMITS", default_value = GUARDS, value_parser = guards)]
     pub guard: Guards,
+    /// Watch for 10 s who begins, say how long the trial would take, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// What is to become of a trial.

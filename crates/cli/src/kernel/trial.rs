@@ -13,7 +13,7 @@ use narrows_kernel::trial::{PORTS_MAX, head};
 use narrows_laws::Control;
 use narrows_laws::catalogue::kernel_name;
 use narrows_mptcp_admin::assign::Admin;
-use narrows_mptcp_admin::trial::{self, Need, Part, Report, Terms, duration};
+use narrows_mptcp_admin::trial::{self, Forecast, Need, Part, Report, Terms, WATCHED, duration};
 use narrows_netns::Namespace;
 
 use super::named;
@@ -92,12 +92,25 @@ fn begin(args: &TrialArgs) -> Result<(), Error> {
         lasts: args.lasts,
         guards: args.guard,
     };
-    let Need { connections, spread, of, in_use } = Admin::open()?.begin_trial(&terms)?;
+    let text = match args.dry_run {
+        true => foreseen(&terms, &trial::foresee(&terms)?),
+        false => {
+            let need = Admin::open()?.begin_trial(&terms)?;
+            let end = "narrows kernel trial status shows what is found, trial stop puts all back\n";
+            format!("{}{end}", begun(&terms, "tried", &need))
+        }
+    };
+    print(&text)
+}
+
+/// Who is in a trial, and how many it takes.
+fn begun(terms: &Terms, is: &str, need: &Need) -> String {
+    let Need { connections, spread, of, in_use } = *need;
     let (tried, against) = (&terms.control, Foreign::from(terms.against.as_str()));
     let percent = (terms.share * 10_000.0).round() / 100.0;
     let kind = if terms.mptcp_only { "MPTCP connections" } else { "connections" };
     let mut text = format!(
-        "{tried}: tried on {percent} % of the new {kind} that would have {against}, for {}\n",
+        "{tried}: {is} on {percent} % of the new {kind} that would have {against}, for {}\n",
         duration(terms.lasts)
     );
     let spread = match of {
@@ -120,8 +133,36 @@ fn begin(args: &TrialArgs) -> Result<(), Error> {
              control are left alone, and status counts them"
         );
     }
-    text.push_str("narrows kernel trial status shows what is found, trial stop puts all back\n");
-    print(&text)
+    text
+}
+
+/// How a trial would go.
+fn foreseen(terms: &Terms, forecast: &Forecast) -> String {
+    let mut text = begun(terms, "would be tried", &forecast.need);
+    let watched = duration(WATCHED);
+    // Writing to a string cannot fail.
+    let _ = match (forecast.began, forecast.takes(), forecast.finds(terms.lasts)) {
+        (n, Some(takes), Some(finds)) => writeln!(
+            text,
+            "{n} of them began in {watched}: at this rate it takes {}; {} are enough for {:.0} % less",
+            duration(rounded(takes)),
+            duration(terms.lasts),
+            (1.0 - finds) * 100.0
+        ),
+        _ => writeln!(text, "none of them began in {watched}: how long it takes is not known"),
+    };
+    text.push_str("nothing was changed\n");
+    text
+}
+
+/// To whole minutes or hours, as far as a rate of a few seconds tells anything.
+fn rounded(time: Duration) -> Duration {
+    let unit = match time.as_secs() {
+        0..120 => 1,
+        120..7200 => 60,
+        _ => 3600,
+    };
+    Duration::from_secs(time.as_secs().div_ceil(unit) * unit)
 }
 
 /// A control's name in the kernel: what the kernel calls so, else what narrows does.

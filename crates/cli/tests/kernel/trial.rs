@@ -227,8 +227,12 @@ fn a_control_against_itself_is_no_difference_and_a_trial_ends_by_its_time() {
     assert_eq!(status(&host)["ended"], "its time was over");
     let page = tempfile::tempdir().unwrap();
     let file = page.path().join("trial.html");
+    let json = page.path().join("trial.json");
+    std::fs::write(&json, host.does(&["trial", "status", "--json"])).unwrap();
     let said = host.does(&["trial", "stop", "--report", file.to_str().unwrap()]);
     assert!(said.contains("\nno difference in goodput is shown: "), "{said}");
+    // What JSON holds is all that the report is made of.
+    assert_eq!(host.does(&["trial", "merge", json.to_str().unwrap()]), said);
     let html = std::fs::read_to_string(file).unwrap();
     assert!(html.contains("Trial of nr_reno against reno"));
     host.does(&["unload"]);
@@ -329,6 +333,31 @@ fn unloading_the_control_ends_its_trial_and_a_killed_command_leaves_none_or_a_wh
     println!("  begun after {none} to {whole} ms");
     host.does(&["unload"]);
     assert_eq!(host.state(), before);
+}
+
+#[test]
+fn how_long_a_trial_would_take_is_said_and_nothing_changed() {
+    let Some(host) = Host::new("trial, foreseen") else { return };
+    let _server = network(&host);
+    let before = host.state();
+    let args = ["greno", "--against", "reno", "--share", "50%", "--dry-run"];
+    let said = begin(&host, &args);
+    let head =
+        "nr_greno: would be tried on 50 % of the new connections that would have reno, for 24 h\n";
+    assert!(said.starts_with(head), "{said}");
+    let end = "\nnone of them began in 10 s: how long it takes is not known\nnothing was changed\n";
+    assert!(said.ends_with(end), "{said}");
+    // Two a second, of a third of a second each.
+    let words = ["python3", "-c", TRAFFIC, "0", "80", "2000000", "0.5"];
+    let _traffic = Process::start(&host, &words);
+    let said = begin(&host, &args);
+    let began = said.lines().find(|line| line.contains(" of them began in 10 s: at this rate "));
+    let began = began.unwrap_or_else(|| panic!("{said}")).split(' ').next().unwrap();
+    assert!((5..=30).contains(&began.parse::<u32>().unwrap()), "{said}");
+    assert!(said.ends_with(" % less\nnothing was changed\n"), "{said}");
+    assert_eq!(host.state(), before);
+    let line = host.refuses(&["trial", "greno", "--against", "nr_greno", "--dry-run"]);
+    assert!(line.starts_with("nr_greno: no such congestion control in the kernel"), "{line}");
 }
 
 #[test]
