@@ -515,7 +515,7 @@ mod tests {
                    10.0.2.1";
         let endpoints = [endpoint(2, "10.0.2.1", 0)];
         assert_eq!(chosen(&all, GAINS, &endpoints).unwrap_err(), why);
-        let all = [&[seen(8, "10.0.2.1:1002", true)], &all[..]].concat();
+        let all = [&[seen(8, "10.0.2.1:1002", true)][..], &all[..]].concat();
         assert_eq!(chosen(&all, GAINS, &endpoints), Ok(Some(2)));
     }
 

@@ -157,7 +157,8 @@ over. Open connections of the trial then have their former control again. All bu
     Trial(TrialArgs),
     /// Undo `use` and `load`, by default for all controls
     #[command(after_help = "\
-Sockets that run a control keep it until they close.")]
+Sockets that run a control keep it until they close. Without a name, what a killed `advise` had made
+a backup is regular again, too.")]
     Unload {
         /// Controls: `LAW[+DETECTOR][+START]`, or their names in the kernel
         #[arg(value_name = "NAME")]
