@@ -451,7 +451,9 @@ fn map_of<'a>(object: &'a Object, name: &str) -> Map<'a> {
 fn run(object: &mut Object, name: &'static str) -> Result<(), Error> {
     let program = object.progs_mut().find(|program| program.name() == name);
     let program = program.expect("the object has the program");
-    let output = program.test_run(ProgramInput::default()).map_err(Error::bpf(NAME, "start"))?;
+    // A program of its type is run on a packet.
+    let packet = ProgramInput { data_in: Some(&[0; 64]), ..ProgramInput::default() };
+    let output = program.test_run(packet).map_err(Error::bpf(NAME, "start"))?;
     match output.return_value {
         0 => Ok(()),
         _ => Err(Error::input(NAME, "the kernel gives it no timer")),

@@ -5,6 +5,7 @@
 use narrows_kernel::cgroup::{self, Cgroup};
 use narrows_kernel::control::{Loaded, Registered};
 use narrows_kernel::pins::FOLDER;
+use narrows_kernel::receiver::ReceiverDetector;
 use narrows_kernel::register::available_controls;
 use narrows_kernel::sampler::Sampler;
 use narrows_kernel::state::{Connection, Detections, connections};
@@ -239,11 +240,11 @@ fn sampled(network: &Network) -> (Sampler, TcpStream, TcpStream) {
     (sampler, sender, receiver)
 }
 
-/// What stands beside the laws: a control chosen for a cgroup, a trial among its connections, and what
-/// deletes entries that were left behind.
+/// What stands beside the laws: detection at the receiver (loaded alone), a control chosen for a cgroup, a
+/// trial among its connections, and what deletes entries that were left behind.
 #[test]
 fn cgroup_trial_and_reap() {
-    let Some(_machine) = machine("a cgroup, a trial, reaping") else { return };
+    let Some(_machine) = machine("what stands beside the laws") else { return };
     leaves_nothing(|| {
         let controls = [Law::RENO, Law::CUBIC].map(|law| Registered::register(Control::of(law)));
         let names = controls.each_ref().map(|control| control.as_ref().unwrap().name().to_owned());
@@ -282,6 +283,7 @@ fn try_out(network: &Network, names: &[String; 2], cgroup: &Cgroup) -> [u64; 2] 
         let control = SockRef::from(socket).tcp_congestion().unwrap();
         control.split(|byte| *byte == 0).next() == Some(name.as_bytes())
     };
+    ReceiverDetector::start(cgroup).unwrap().sweep().unwrap();
     fs::create_dir(FOLDER).unwrap();
     cgroup.attach(&cgroup::choice(&names[0], false, cgroup).unwrap()).unwrap();
     assert!(connect().iter().all(|socket| runs(socket, &names[0])), "as chosen");
