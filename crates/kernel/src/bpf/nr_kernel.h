@@ -108,8 +108,22 @@ struct sock_common {
 	struct in6_addr skc_v6_rcv_saddr;
 };
 
+struct rb_node {
+	struct rb_node *rb_left;
+};
+
+struct rb_root {
+	struct rb_node *rb_node;
+};
+
+struct sk_buff {
+	struct rb_node rbnode;
+	__u64 skb_mstamp_ns; /* when it was sent last */
+};
+
 struct sock {
 	struct sock_common __sk_common;
+	struct rb_root tcp_rtx_queue; /* what is out, by sequence numbers */
 	__u32 sk_pacing_status;
 	unsigned long sk_pacing_rate; /* bytes/s */
 	unsigned long sk_max_pacing_rate;
@@ -280,6 +294,26 @@ static __always_inline __u32 mptcp_token(const struct sock *sk)
 static __always_inline __u32 tcp_ca_state(const struct sock *sk)
 {
 	return BPF_CORE_READ_BITFIELD(&tcp_sk(sk)->inet_conn, icsk_ca_state);
+}
+
+/* Levels of a balanced tree of 2^20 segments, at most 2 log2 n. */
+#define TCP_RTX_LEVELS 40
+
+/* When the first segment that is out was sent last, us; 0: none is. */
+static __always_inline __u64 tcp_first_sent_us(const struct sock *sk)
+{
+	const struct rb_node *node = sk->tcp_rtx_queue.rb_node, *left;
+	const struct sk_buff *skb;
+
+	for (int level = 0; node && level < TCP_RTX_LEVELS; level++) {
+		left = BPF_CORE_READ(node, rb_left);
+		if (!left) {
+			skb = (void *)node - bpf_core_field_offset(struct sk_buff, rbnode);
+			return BPF_CORE_READ(skb, skb_mstamp_ns) / 1000;
+		}
+		node = left;
+	}
+	return 0;
 }
 
 /* Does the stack reduce the window to ssthresh by itself (PRR)? */

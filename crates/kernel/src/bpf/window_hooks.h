@@ -43,13 +43,24 @@ static __always_inline bool round_over(struct sock *sk, nr_u32 ack)
  */
 #define NR_STALE_US 1000
 
+/*
+ * A congestion event, of losses or an ECN mark; of neither where the local queue is full. Nothing
+ * is sent again before it is reported, and the first segment that is out is lost if one is.
+ */
 static __always_inline struct nr_event *fill_reduction(struct sock *sk, struct nr_entry *e)
 {
+	struct tcp_sock *tp = tcp_sk(sk);
 	struct nr_event *ev = fill(sk, e, NR_RECOVERY);
 	nr_u64 now_us = bpf_ktime_get_ns() / 1000;
 
 	if (now_us > ev->now_us + NR_STALE_US)
 		ev->now_us = now_us;
+	if (tp->lost_out) {
+		ev->sent_us = tcp_first_sent_us(sk);
+	} else if (tp->ecn_flags & TCP_ECN_OK) {
+		ev->kind = NR_ECN;
+		ev->sent_us = tp->rack.mstamp;
+	}
 	return ev;
 }
 
@@ -177,8 +188,6 @@ __u32 BPF_PROG(nr_ssthresh, struct sock *sk)
 	ev = fill_reduction(sk, e);
 	ev->lost = tp->lost - s->lost;
 	s->lost = tp->lost;
-	if (tp->ecn_flags & TCP_ECN_OK && !tp->lost_out)
-		ev->kind = NR_ECN;
 	nr_event(sk, e, false);
 	return line(e, s->slot)->ssthresh;
 }
