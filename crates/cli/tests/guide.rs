@@ -1,6 +1,6 @@
 //! What the guide tells its readers to type runs, in its smallest form: one seed, some seconds. A block `sh` is
-//! run here, and `sh quic` where the command has QUIC; one with another second word (`sh root`, `sh network`,
-//! `sh long`, `sh cluster`) is only held against the command line.
+//! run here, `sh quic` where the command has QUIC, and `sh long` in `make test-long`. `sh root` is run on the kernel
+//! (`kernel/guides.rs`); another second word (`sh network`, `sh cluster`) is only held against the command line.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -9,28 +9,8 @@ use std::process::Command;
 
 use narrows_testkit::{assert_kept, blocks};
 
-/// A command of its own before ours: one seed (where there are ranges, the first or the second one), some seconds.
-const SMALLEST: &str = r#"#!/bin/sh
-set -eu
-case "$*" in
-*--dry-run*) ;;
-run\ * | compare\ *) set -- "$@" --set warmup='1 s' --set duration='1500 ms' ;;
-esac
-last=
-for word in "$@"; do
-	shift
-	if [ "$last" = --seeds ]; then
-		case $word in
-		1..*) word=1..1 ;;
-		*..*) word=2..2 ;;
-		*) word=1 ;;
-		esac
-	fi
-	last=$word
-	set -- "$@" "$word"
-done
-exec "$NARROWS" "$@"
-"#;
+/// A command of its own before ours: one seed, some seconds.
+const SMALLEST: &str = include_str!("smallest.sh");
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -59,21 +39,47 @@ fn typed(page: &Path, script: &str, command: &str) -> tempfile::TempDir {
     home
 }
 
+/// The pages of the guide, with their text.
+fn guide() -> impl Iterator<Item = (PathBuf, String)> {
+    let guide = fs::read_dir(root().join("docs/guide")).unwrap();
+    let first = ["README.md", "docs/README.md"].map(|page| root().join(page));
+    let pages = first.into_iter().chain(guide.map(|entry| entry.unwrap().path()));
+    pages.map(|page| {
+        let text = fs::read_to_string(&page).unwrap();
+        (page, text)
+    })
+}
+
 #[test]
 fn what_the_guide_says_can_be_typed() {
-    let mut pages = vec![root().join("README.md"), root().join("docs/README.md")];
-    let guide = fs::read_dir(root().join("docs/guide")).unwrap();
-    pages.extend(guide.map(|entry| entry.unwrap().path()));
     let kinds = if cfg!(feature = "quic") { &["sh", "sh quic"][..] } else { &["sh"] };
     let mut commands = 0;
-    for page in pages {
-        let text = fs::read_to_string(&page).unwrap();
+    for (page, text) in guide() {
         let code = kinds.iter().flat_map(|kind| blocks(&text, kind));
         let script: String = code.flat_map(|code| [code, "\n"]).collect();
         commands += script.lines().filter(|line| line.contains("narrows ")).count();
         typed(&page, &script, SMALLEST);
     }
     assert!(commands >= 35, "{commands} commands were run");
+}
+
+/// With few seeds, of the criteria one section, and after what the page has before.
+#[test]
+#[ignore = "minutes: make test-long"]
+fn what_the_guide_says_takes_minutes_can_be_typed() {
+    let mut commands = 0;
+    for (page, text) in guide() {
+        let long: Vec<&str> = blocks(&text, "sh long").flat_map(str::lines).collect();
+        if long.is_empty() {
+            continue;
+        }
+        commands += long.iter().filter(|line| line.contains("narrows ")).count();
+        let before: String = blocks(&text, "sh").flat_map(|code| [code, "\n"]).collect();
+        let capture = "ln -s crates/cli/tests/captures/three-wans.pcap.gz two.pcap";
+        let script = format!("{before}{capture}\n{}", long.join("\n"));
+        typed(&page, &script, SMALLEST);
+    }
+    assert!(commands >= 8, "{commands} commands were run");
 }
 
 #[test]

@@ -1,76 +1,179 @@
-//! What the guides tell operators to type: each `narrows kernel ..` of a block `sh root` runs, page by page and in their
-//! order. What other programs do, and what waits for an operator, does not.
+//! What the guides tell their readers to type as root: each call of `narrows` in a block `sh root`, or of a walk-through, runs
+//! in its smallest form, page by page and in their order. What other programs do does not.
 
 use super::host::Host;
 use narrows_testkit::blocks;
+use narrows_testkit::machine::{can_run, mptcp, tools, tun, without_scenarios};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::thread::scope;
 
-/// In place of the command: what shows until Ctrl-C is pressed gets that after a second.
-const TYPED: &str = r#"#!/bin/sh
-case " $* " in
-*" watch "* | *" --watch "* | *" advise "* | *" receiver "* | *" recommend "*)
-	timeout --preserve-status -s INT 1 "$NARROWS" "$@"
-	exit
-	;;
-esac
-exec "$NARROWS" "$@"
-"#;
-
-/// The pages, in the order of an operator, and how many calls each has at least.
-const PAGES: [(&str, usize); 7] = [
-    ("README.md", 5),
-    ("docs/guide/kernel.md", 6),
-    ("docs/guide/trial.md", 4),
-    ("docs/guide/trouble.md", 3),
-    ("docs/guide/use.md", 15),
-    ("docs/guide/watch.md", 15),
-    ("docs/guide/undo.md", 2),
+/// In place of other programs: who may do it, what a table of theirs shows, where a router is, and what passes there.
+const OTHERS: [(&str, &str); 4] = [
+    ("sudo", "exec \"$@\""),
+    ("jq", "cat"),
+    ("ssh", "shift\nexec \"$@\""),
+    ("tcpdump", "exec gzip -dc \"$CAPTURE\""),
 ];
 
-/// The calls of a page, one a line.
-fn calls(text: &str) -> Vec<&str> {
+/// The pages, in the order of an operator, how many calls each has at least, and what comes before them.
+const OPERATOR: [(&str, usize, &str); 9] = [
+    ("README.md", 5, ""),
+    ("docs/guide/kernel.md", 6, ""),
+    ("docs/guide/trial.md", 4, ""),
+    ("docs/guide/trouble.md", 3, ""),
+    ("docs/guide/use.md", 15, ""),
+    ("docs/guide/watch.md", 15, ""),
+    ("docs/guide/operator-day.md", 17, ""),
+    ("docs/guide/write-a-law.md", 4, "narrows law new mine.h"),
+    (
+        "docs/guide/undo.md",
+        2,
+        "narrows kernel load gcubic+xcorr
+        narrows kernel trial gcubic+xcorr --against reno --share 5% --for 1h",
+    ),
+];
+
+/// The pages with networks of Narrows and captures, and how many calls each has at least.
+const NETWORKS: [(&str, usize); 7] = [
+    ("README.md", 1),
+    ("docs/guide/detect.md", 3),
+    ("docs/guide/first-run.md", 1),
+    ("docs/guide/lab-on-kernel.md", 5),
+    ("docs/guide/quic-get.md", 1),
+    ("docs/guide/quic.md", 2),
+    ("docs/guide/watch.md", 1),
+];
+
+fn page(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    fs::read_to_string(root.join(name)).unwrap()
+}
+
+/// A folder with what stands for the commands, and a script's first lines.
+fn prepared() -> (tempfile::TempDir, String) {
+    let home = tempfile::tempdir().unwrap();
+    let others = OTHERS.map(|(name, text)| (name, format!("#!/bin/sh\n{text}\n")));
+    let ours = ("narrows", include_str!("../smallest.sh").to_owned());
+    for (name, text) in others.into_iter().chain([ours]) {
+        let path = home.path().join(name);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let capture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/captures/three-wans.pcap.gz");
+    let (there, narrows) = (home.path().display(), env!("CARGO_BIN_EXE_narrows"));
+    let script = format!(
+        "export PATH={there}:$PATH NARROWS={narrows} CAPTURE={capture}\ncd {there}\nset -x -o pipefail"
+    );
+    (home, script)
+}
+
+/// The calls of `narrows kernel` in a page, one a line.
+fn of_operator(text: &str) -> Vec<&str> {
     let lines = blocks(text, "sh root").flat_map(str::lines);
     let calls = lines.map(|line| line.strip_prefix("sudo ").unwrap_or(line));
     // Where a lab runs in another terminal, its names are not known.
-    calls.filter(|call| call.starts_with("narrows kernel ") && !call.contains("$(")).collect()
+    calls.filter(|call| call.starts_with("narrows kernel ") && !call.contains("$(ip")).collect()
+}
+
+/// Those of a walk-through: behind `$ `, and as code in its sentences.
+fn of_walk(text: &str) -> Vec<&str> {
+    let calls = text.lines().flat_map(|line| match line.strip_prefix("$ ") {
+        Some(call) => vec![call],
+        None => line.split('`').skip(1).step_by(2).collect(),
+    });
+    calls.filter(|call| call.starts_with("narrows kernel ")).collect()
+}
+
+/// The other calls of a page that this build has, each with what is typed into a shell that it opens.
+fn of_networks(text: &str) -> Vec<String> {
+    const OURS: [&str; 4] =
+        ["narrows run ", "narrows compare ", "narrows shell ", "narrows detect "];
+    // Another stack is not here.
+    let is_call =
+        |line: &str| OURS.iter().any(|ours| line.contains(ours)) && !line.contains("picoquicdemo ");
+    let mut calls: Vec<String> = Vec::new();
+    for block in blocks(text, "sh root") {
+        // A call goes on behind a backslash.
+        for line in block.replace("\\\n", "").lines() {
+            match (line.strip_prefix("    "), calls.last_mut()) {
+                (Some(typed), Some(shell)) => *shell = format!("echo '{typed}' | {shell}"),
+                _ if is_call(line) => calls.push(line.to_owned()),
+                _ => {}
+            }
+        }
+    }
+    calls
+}
+
+/// Does a call show something alone? Once is enough.
+fn only_shows(call: &str) -> bool {
+    const SHOW: [&str; 5] = ["advise", "check", "recommend", "status", "watch"];
+    call.split(' ').nth(2).is_some_and(|word| SHOW.contains(&word))
 }
 
 #[test]
 fn what_guides_tell_operators_to_type_runs() {
     let Some(host) = Host::new("the guides' commands") else { return };
     let before = host.state();
-    let home = tempfile::tempdir().unwrap();
-    for (name, text) in [("narrows", TYPED), ("jq", "#!/bin/sh\ncat\n")] {
-        let path = home.path().join(name);
-        fs::write(&path, text).unwrap();
-        fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
-    }
+    let (home, prepare) = prepared();
     host.sh("ip netns add blue");
     let cgroup = host.cgroup("guides");
-    let there = home.path().display();
-    let prepare = format!(
-        "export PATH={there}:$PATH NARROWS={}\ncd {there}\nset -x -o pipefail",
-        env!("CARGO_BIN_EXE_narrows")
-    );
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for (page, least) in PAGES {
-        let text = fs::read_to_string(root.join(page)).unwrap();
-        let calls = calls(&text);
-        if page.ends_with("undo.md") {
-            host.does(&["load", "gcubic+xcorr"]);
-            let trial = "trial gcubic+xcorr --against reno --share 5% --for 1h";
-            host.does(&trial.split(' ').collect::<Vec<_>>());
-        }
-        assert!(calls.len() >= least, "{page}: {} calls, expected {least} at least", calls.len());
+    let there = home.path().display().to_string();
+    let mut shown = BTreeSet::new();
+    for (name, least, first) in OPERATOR {
+        let text = page(name);
+        let mut calls = if name.ends_with("-day.md") { of_walk(&text) } else { of_operator(&text) };
+        assert!(calls.len() >= least, "{name}: {} calls, expected {least} at least", calls.len());
+        calls.retain(|call| {
+            let bare = call.split(" #").next().unwrap_or_default().trim_end();
+            !only_shows(bare) || shown.insert(bare.to_owned())
+        });
         let calls = calls
             .join("\n")
             .replace("NAME", "blue")
-            .replace("/sys/fs/cgroup/system.slice/nginx.service", &cgroup.folder);
-        let calls = calls.replace("/var/lib/prometheus/node-exporter", &there.to_string());
-        host.sh(&format!("{prepare}\n{calls}"));
+            .replace("/sys/fs/cgroup/system.slice/nginx.service", &cgroup.folder)
+            .replace("/var/lib/prometheus/node-exporter", &there);
+        host.sh(&format!("{prepare}\n{first}\n{calls}"));
     }
     assert_eq!(host.state(), before, "after undo");
     host.sh("ip netns del blue");
+}
+
+/// Each page beside the others, in a folder of its own.
+#[test]
+fn what_guides_tell_to_type_of_networks_runs() {
+    let test = "the guides' networks";
+    let wanted = tools(&["curl", "gzip", "iperf3", "mptcpize", "python3"]);
+    if !can_run(test, tun().and_then(|()| mptcp()).and(wanted)) {
+        return;
+    }
+    let Some(host) = Host::of_scenarios(test) else { return };
+    let before = without_scenarios(|| host.state());
+    let (home, prepare) = prepared();
+    let run = |name: &str, least: usize| {
+        let mut calls = of_networks(&page(name));
+        assert!(calls.len() >= least, "{name}: {} calls, expected {least} at least", calls.len());
+        calls.retain(|call| cfg!(feature = "quic") || !call.contains("quic"));
+        let calls = calls
+            .join("\n")
+            .replace(" -d /srv", " -d files")
+            .replace(" serve DIR ", " serve files ")
+            .replace(" -t 30", " -t 1");
+        let folder: PathBuf = home.path().join("pages").join(name.replace('/', "-"));
+        fs::create_dir_all(folder.join("files")).unwrap();
+        for file in ["file", "60MB"] {
+            fs::write(folder.join("files").join(file), [0; 300_000]).unwrap();
+        }
+        let there = folder.display();
+        host.sh(&format!("{prepare}\ncd {there}\nln -s $CAPTURE wans.pcap\n{calls}"));
+    };
+    scope(|scope| {
+        for (name, least) in NETWORKS {
+            scope.spawn(move || run(name, least));
+        }
+    });
+    assert_eq!(without_scenarios(|| host.state()), before, "afterwards");
 }

@@ -1,7 +1,7 @@
 //! A machine of its own, as far as `narrows kernel` sees.
 
 use narrows_kernel::{reap, state};
-use narrows_testkit::machine::{Turn, passes_in_a_process_of_its_own, turn};
+use narrows_testkit::machine::{Turn, passes_in_a_process_of_its_own, turn, turn_of_scenarios};
 use narrows_testkit::wait_until;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -17,6 +17,15 @@ pub struct Host {
 impl Host {
     /// None, and a word on the terminal, where this process cannot load BPF programs.
     pub fn new(test: &str) -> Option<Host> {
+        Host::with(test, turn)
+    }
+
+    /// The same for a test that runs scenarios on this kernel itself.
+    pub fn of_scenarios(test: &str) -> Option<Host> {
+        Host::with(test, turn_of_scenarios)
+    }
+
+    fn with(test: &str, turn: fn(&str, Result<(), String>) -> Option<Turn>) -> Option<Host> {
         let able = narrows_kernel::available().map_err(|reason| reason.to_string());
         if able.is_ok() && passes_in_a_process_of_its_own() {
             return None;

@@ -1,0 +1,43 @@
+#!/bin/sh
+# Stands for the command where tests run what pages say, in its smallest form: one seed (where there are ranges, the first or
+# the second one), some seconds, few cells, and in real time a second of the last control alone. What shows until Ctrl-C is
+# pressed gets that after a second.
+set -eu
+real=
+case " $* " in
+*" watch "* | *" --watch "* | *" advise "* | *" receiver "* | *" recommend "*)
+	timeout --preserve-status -s INT 1 "$NARROWS" "$@"
+	exit
+	;;
+*" --dry-run "* | " papers list "*) ;;
+" run "*" --on kernel "* | " run "*" --on quic-real "* | " compare "*" --on "*kernel*)
+	real=1
+	# The flows of sbd begin within the first second.
+	set -- "$@" --set warmup='1 s' --set duration='300 ms'
+	;;
+" run "* | " compare "*) set -- "$@" --set warmup='1 s' --set duration='1500 ms' ;;
+*" --quick "*) ;;
+" papers "*) set -- "$@" --quick ;;
+esac
+case ${1:-} in
+compare) [ -z "$real" ] || set -- "$@" --jobs 4 ;;
+evaluate) set -- "$@" --only 7.10 ;;
+esac
+last=
+for word in "$@"; do
+	shift
+	case $last in
+	--seeds)
+		case $word in
+		1..*) word=1..1 ;;
+		*..*) word=2..2 ;;
+		*) word=1 ;;
+		esac
+		;;
+	--shard) word=1/1 ;;
+	--cc) [ -z "$real" ] || word=${word##*,} ;;
+	esac
+	last=$word
+	set -- "$@" "$word"
+done
+exec "$NARROWS" "$@"
