@@ -12,8 +12,8 @@ case " $* " in
 *" --dry-run "* | " papers list "*) ;;
 " run "*" --on kernel "* | " run "*" --on quic-real "* | " compare "*" --on "*kernel*)
 	real=1
-	# The flows of sbd begin within the first second.
-	set -- "$@" --set warmup='1 s' --set duration='300 ms'
+	# The others begin within the first second.
+	set -- "$@" --set warmup='1 s' --set duration='300 ms' --set flows.mptcp.start='0 s'
 	;;
 " run "* | " compare "*) set -- "$@" --set warmup='1 s' --set duration='1500 ms' ;;
 *" --quick "*) ;;
