@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 use library::{built, here, package};
+use narrows_testkit::blocks;
 
 /// Python of `scripts/python venv`, where it was made.
 fn python() -> Option<PathBuf> {
@@ -55,6 +56,49 @@ fn the_package_passes_its_own_tests() {
 #[ignore = "minutes"]
 fn the_package_passes_its_slow_tests() {
     pytest(here(), &["-m", "slow", "tests"]);
+}
+
+/// In place of a cluster a thread.
+const CLUSTER: &str = "
+from dask.distributed import LocalCluster
+class SLURMCluster(LocalCluster):
+    def __init__(self, **_): super().__init__(n_workers=1, processes=False, dashboard_address=None)
+    def scale(self, jobs): pass
+";
+
+/// docs/guide/python.md, over seconds of its networks.
+#[test]
+fn the_code_of_its_page_runs() {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(python) = python() else { return };
+    let page = fs::read_to_string(here().join("../../docs/guide/python.md")).unwrap();
+    let mut code: String = blocks(&page, "python").flat_map(|code| [code, "\n"]).collect();
+    for (whole, small) in [
+        ("\"sbd/nsb-2\"", "brief(\"sbd/nsb-2\")"),
+        ("\"sbd/nsb-5\"", "brief(\"sbd/nsb-5\")"),
+        ("seeds=500", "seeds=2"),
+        (":8:log", ":2:log"),
+        ("/shared/sweep", "sweep"),
+    ] {
+        assert!(code.contains(whole), "{whole}");
+        code = code.replace(whole, small);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let conftest = here().join("tests/conftest.py");
+    fs::copy(conftest, folder.path().join("conftest.py")).unwrap();
+    fs::write(folder.path().join("dask_jobqueue.py"), CLUSTER).unwrap();
+    let code = format!("from conftest import brief\n{code}assert len(comparison.runs) == 16\n");
+    fs::write(folder.path().join("page.py"), code).unwrap();
+    let package = package();
+    let status = Command::new(python)
+        .arg("page.py")
+        .current_dir(folder.path())
+        .env("PYTHONPATH", package.path())
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("MPLBACKEND", "Agg")
+        .status()
+        .unwrap();
+    assert!(status.success());
 }
 
 /// With two seeds, which have a mean and an interval, too; as they are `make python` runs them.

@@ -4,8 +4,10 @@
 use narrows_laws::replay::{queued, trace};
 use narrows_laws::{Advice, Conn, Control, Detector, Event, EventKind, Law, MAX_PATHS, Params};
 use narrows_laws::{Place, Private, SlowStart, catalogue, params, raw};
+use narrows_testkit::blocks;
 use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -24,14 +26,19 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// A command that knows nothing of a make or cargo that runs this test.
+fn apart(program: &str) -> Command {
+    let mut command = Command::new(program);
+    for variable in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PREFIX", "DESTDIR", "CARGO_TARGET_DIR"] {
+        command.env_remove(variable);
+    }
+    command
+}
+
 /// What it prints.
 fn make(targets: &[&str], settings: &[String]) -> String {
-    let mut make = Command::new("make");
+    let mut make = apart("make");
     make.args(["-s", "-C", CAPI, "CFLAGS=-O1 -Werror"]).args(settings).args(targets);
-    // Those of a make that runs this test are not for this one.
-    for variable in ["MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PREFIX", "DESTDIR"] {
-        make.env_remove(variable);
-    }
     text(&succeeded(&mut make).stdout)
 }
 
@@ -367,12 +374,42 @@ fn the_header_is_c_and_cxx_without_a_warning() {
     }
 }
 
+fn no_pkg_config() -> bool {
+    let none = Command::new("pkg-config").arg("--version").output().is_err();
+    if none {
+        println!("skipped: no pkg-config");
+    }
+    none
+}
+
+/// What docs/guide/c-api.md says can be typed, with the example for a stack.
+#[test]
+fn what_its_page_says_can_be_typed() {
+    if no_pkg_config() {
+        return;
+    }
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let page = std::fs::read_to_string(repository.join("docs/guide/c-api.md")).unwrap();
+    let script: String = blocks(&page, "sh capi").collect();
+    assert!(script.contains("make capi ") && script.contains("PREFIX=/usr/local "), "{script}");
+    let home = tempfile::tempdir().unwrap();
+    for name in ["Makefile", "crates", "scripts"] {
+        symlink(repository.join(name), home.path().join(name)).unwrap();
+    }
+    std::fs::copy(Path::new(CAPI).join("example.c"), home.path().join("stack.c")).unwrap();
+    let prefix = home.path().join("prefix");
+    std::fs::create_dir(&prefix).unwrap();
+    let script = script.replace("/usr/local", &prefix.display().to_string());
+    let mut shell = apart("sh");
+    shell.args(["-euxc", &script]).current_dir(home.path()).env("CFLAGS", "-O1");
+    succeeded(shell.env("PKG_CONFIG_PATH", prefix.join("lib/pkgconfig")));
+}
+
 /// From `make install` to a program that runs, as a stack's build would: with pkg-config and the shared
 /// library.
 #[test]
 fn installed_it_is_found_by_pkg_config() {
-    if Command::new("pkg-config").arg("--version").output().is_err() {
-        println!("skipped: no pkg-config");
+    if no_pkg_config() {
         return;
     }
     let root = tempfile::tempdir().unwrap();
