@@ -174,7 +174,7 @@ const FILES: [(&str, &str); 9] = [
 
 /// Command lines with a mistake each, by what they are of.
 #[cfg(all(feature = "kernel", feature = "quic"))]
-const MISTAKES: [(&str, &[&str]); 8] = [
+const MISTAKES: [(&str, &[&str]); 11] = [
     (
         "Command line",
         &[
@@ -254,7 +254,67 @@ const MISTAKES: [(&str, &[&str]); 8] = [
         "Laws of one's own",
         &["law new mine.txt", "law check mine.h", "run sbd/sb-2 --cc mine --law mine.h"],
     ),
+    (
+        "Controls in this machine's kernel",
+        &[
+            "run sbd/sb-2 --cc kernel:bbr",
+            "run sbd/sb-2 --app 'curl {server}'",
+            "shell sbd/sb-2 --host phone -- true",
+            "kernel load gcubic+xcor",
+            "kernel load cubic+xcorr",
+            "kernel load olia+dcw",
+            "kernel load lia --signal sender-us",
+            "kernel load lia+xcorr --set olia.floor=2",
+            "kernel load ./none.h",
+            "kernel use gcubic+xcorr",
+            "kernel use gcubic+xcorr --default --netns blue",
+            "kernel watch --tcp 1",
+            "kernel watch --port 0",
+            "kernel watch --for 1x",
+        ],
+    ),
+    (
+        "Trials",
+        &[
+            "kernel trial gcubic+xcorr",
+            "kernel trial gcubic+xcorr --against cubic --share 0",
+            "kernel trial gcubic+xcorr --against cubic --for 8d",
+            "kernel trial gcubic+xcorr --against cubic --guard 'goodput>=2x'",
+        ],
+    ),
+    (
+        "QUIC",
+        &[
+            "run sbd/sb-2 --on quic --pcap out",
+            "run sbd/sb-2 --on quic --cc olia+ssc --signal sender-us",
+            "quic serve nowhere",
+            "quic serve . --listen 4433",
+            "quic serve . --cc mptcp-sbd",
+            "quic get http://192.0.2.1/file",
+            "quic get quic://192.0.2.1:4433/file",
+            "quic get https://192.0.2.1/",
+            "quic get https://192.0.2.1/file --path a/b",
+            "quic get https://192.0.2.1/file --ca nowhere",
+        ],
+    ),
 ];
+
+/// What root's mistakes on the kernel are answered with, a line each: the exit code, the command line, the message.
+/// `tests/kernel/errors.rs` writes it.
+#[cfg(all(feature = "kernel", feature = "quic"))]
+const OF_ROOT: &str = include_str!("kept/errors-of-root.tsv");
+
+/// The head of a table of errors, below its title.
+#[cfg(all(feature = "kernel", feature = "quic"))]
+fn errors_of(title: &str) -> String {
+    format!("\n## {title}\n\n| message | of `narrows ..` | exit code |\n|---|---|---|\n")
+}
+
+#[cfg(all(feature = "kernel", feature = "quic"))]
+fn error_row(message: &str, line: &str, code: &str) -> String {
+    let plain = message.trim_end().replace('|', "\\|").replace('<', "&lt;").replace('`', "'");
+    format!("| {plain} | `{}` | {code} |\n", line.replace('|', "\\|"))
+}
 
 /// What common mistakes are answered with.
 #[cfg(all(feature = "kernel", feature = "quic"))]
@@ -266,8 +326,7 @@ fn errors() {
     }
     let mut text = String::new();
     for (of, lines) in MISTAKES {
-        write!(text, "\n## {of}\n\n| message | of `narrows ..` | exit code |\n|---|---|---|\n")
-            .unwrap();
+        text += &errors_of(of);
         for line in lines {
             // As a shell has them, with single quotes alone.
             let mut quoted = false;
@@ -281,14 +340,16 @@ fn errors() {
             let said = String::from_utf8(output.stderr).unwrap();
             let said = said.strip_prefix("narrows: ").unwrap_or_else(|| panic!("{line}: {said:?}"));
             assert_eq!(said.lines().count(), 1, "{line}: {said}");
-            let plain = |text: &str| {
-                text.trim_end().replace('|', "\\|").replace('<', "&lt;").replace('`', "'")
-            };
             let code = output.status.code().unwrap();
             assert_ne!(code, 0, "{line}: {said}");
-            writeln!(text, "| {} | `{}` | {code} |", plain(said), line.replace('|', "\\|"))
-                .unwrap();
+            text += &error_row(said, line, &code.to_string());
         }
+    }
+    text += &errors_of("As root in this machine's kernel");
+    for line in OF_ROOT.lines() {
+        let [code, line, message]: [&str; 3] =
+            line.splitn(3, '\t').collect::<Vec<_>>().try_into().unwrap();
+        text += &error_row(message, line, code);
     }
     let about = "Each error is one line on standard error that names the place (a file with its line, a field, an option) and what was \
                  expected. These are what common mistakes are answered with; [exit codes](commands.md), [more trouble](../guide/trouble.md).";

@@ -21,7 +21,7 @@ Whoever can reach the address and knows the name of a file can get it, without t
         /// Folder; nothing outside of it is served
         dir: PathBuf,
         /// Address and port
-        #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:4433")]
+        #[arg(long, value_name = "ADDR:PORT", default_value = "0.0.0.0:4433", value_parser = address)]
         listen: SocketAddr,
         /// Congestion control, where a client asks for no other
         #[arg(long, value_name = "NAME", default_value = "gcubic+xcorr")]
@@ -38,6 +38,11 @@ Examples:
 The file appears once it is complete and has the server's SHA-256, which hq-interop does not have.
 Exit code: 0 it has, 1 the transfer failed, 2 wrong input, 130 Ctrl-C.")]
     Get(GetArgs),
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let address = text.parse().ok();
+    address.ok_or_else(|| "expected an address and a port, such as 0.0.0.0:4433".into())
 }
 
 /// Options of `narrows quic get`.

@@ -13,6 +13,7 @@ use narrows_kernel::control::Registered;
 use narrows_laws::Control;
 
 mod advise;
+mod errors;
 mod gone;
 mod guides;
 mod host;
