@@ -19,9 +19,11 @@ case " $* " in
 *" --quick "*) ;;
 " papers "*) set -- "$@" --quick ;;
 esac
-case ${1:-} in
-compare) [ -z "$real" ] || set -- "$@" --jobs 4 ;;
-evaluate) set -- "$@" --only 7.10 ;;
+[ -z "$real" ] || [ "$1" != compare ] || set -- "$@" --jobs 4
+case " $* " in
+" evaluate "*) set -- "$@" --only 7.10 ;;
+" compare "*" --seeds "*) ;;
+" compare "*) set -- "$@" --seeds 1 ;;
 esac
 last=
 for word in "$@"; do
