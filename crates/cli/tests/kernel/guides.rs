@@ -165,7 +165,7 @@ fn what_guides_tell_to_type_of_networks_runs() {
         let folder: PathBuf = home.path().join("pages").join(name.replace('/', "-"));
         fs::create_dir_all(folder.join("files")).unwrap();
         for file in ["file", "60MB"] {
-            fs::write(folder.join("files").join(file), [0; 300_000]).unwrap();
+            fs::write(folder.join("files").join(file), vec![0_u8; 300_000]).unwrap();
         }
         let there = folder.display();
         host.sh(&format!("{prepare}\ncd {there}\nln -s $CAPTURE wans.pcap\n{calls}"));
