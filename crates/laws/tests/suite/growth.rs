@@ -472,7 +472,9 @@ fn more_than_a_million_packets_of_one_event_do_not_count() {
 /// A host whose law runs with a parameter set to another value.
 fn under(control: Control, set: (&str, &str)) -> Host {
     let params = Params::default().with(&[set]);
-    Host { conn: Conn::with_params(control, &params), ..Host::new(control) }
+    let mut host = Host::new(control);
+    host.conn = Conn::with_params(control, &params);
+    host
 }
 
 #[test]

@@ -133,7 +133,8 @@ fn an_empty_path_of_any_rtt_and_window_grows_by_a_packet_a_round() {
 /// One path at `w` packets under a parameter, after a round at 100 ms and one at `rtt_us`.
 fn after(set: (&str, &str), w: u32, ssthresh: u32, rtt_us: u32) -> Host {
     let params = Params::default().with(&[set]);
-    let mut host = Host { conn: Conn::with_params(wvegas(), &params), ..Host::new(wvegas()) };
+    let mut host = Host::new(wvegas());
+    host.conn = Conn::with_params(wvegas(), &params);
     host.avoiding(0, w, 8 * 100_000, 0);
     let windows = Event { cwnd: w, ssthresh, ..host.event(0, EventKind::Acked) };
     host.send(0, &windows);
@@ -210,7 +211,8 @@ fn on_links(host: &mut Host, links: &[(f64, f64)], shared: bool, rounds: usize) 
 
 /// Paths that begin empty, so that they know their base.
 fn paths(control: Control, params: &Params, windows: &[u32]) -> Host {
-    let mut host = Host { conn: Conn::with_params(control, params), ..Host::new(control) };
+    let mut host = Host::new(control);
+    host.conn = Conn::with_params(control, params);
     for (path, w) in windows.iter().enumerate() {
         host.avoiding_at(path, *w);
     }

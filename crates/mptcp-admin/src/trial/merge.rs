@@ -272,7 +272,7 @@ mod tests {
         let (each, _) = trials(100, 4000, 0.7);
         let half = |trial: &mut Trial| trial.plan.share = 0.5;
         for arms in &each {
-            let few = Report::of(&trial(arms.clone())).goodput;
+            let few = Report::of(&trial(*arms)).goodput;
             assert!(few.ratio.is_none(), "{few:?}");
         }
         let parts = (0..).zip(each).map(|(n, arms)| part(trial(arms), n, half)).collect();
@@ -285,10 +285,11 @@ mod tests {
     #[test]
     fn what_was_not_begun_alike_is_not_added_up() {
         let (each, _) = trials(1, 100, 1.0);
-        let of = |began, change: fn(&mut Trial)| part(trial(each[0].clone()), began, change);
+        let of = |began, change: fn(&mut Trial)| part(trial(each[0]), began, change);
         let refused = |parts| merge(&named(parts)).unwrap_err().to_string();
         let first = of(1, |_| {});
-        let cases: [(fn(&mut Trial), &str); 6] = [
+        type Case = (fn(&mut Trial), &'static str);
+        let cases: [Case; 6] = [
             (
                 |trial| trial.plan.controls[1] = "nr_greno".into(),
                 "the control that is tried is nr_greno, and nr_gcub_xc in",
@@ -324,7 +325,7 @@ mod tests {
     fn which_trials_have_ended_is_said_and_those_that_a_guard_ended() {
         let (each, _) = trials(1, 1000, 1.0);
         let ended = |began: u64, end: Option<End>| {
-            part(trial(each[0].clone()), began, |trial| {
+            part(trial(each[0]), began, |trial| {
                 (trial.ended, trial.plan.planned) = (end, 8000 * began as u32);
             })
         };
@@ -346,7 +347,7 @@ mod tests {
     #[test]
     fn what_no_report_writes_is_refused() {
         let (each, _) = trials(1, 100, 1.0);
-        let good = part(trial(each[0].clone()), 1, |_| {});
+        let good = part(trial(each[0]), 1, |_| {});
         let refused = |change: fn(&mut Part)| {
             let mut part = good.clone();
             change(&mut part);
@@ -372,7 +373,7 @@ mod tests {
         }
         // Times that no clock shows, and sums that no host has, are added up without a word.
         let huge = Part { ran_s: 1e300, others: u64::MAX, ..good.clone() };
-        let other = part(trial(each[0].clone()), 2, |_| {});
+        let other = part(trial(each[0]), 2, |_| {});
         assert_eq!(merge(&named(vec![huge, other])).unwrap().others, u64::MAX);
     }
 }
