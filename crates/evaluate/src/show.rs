@@ -70,9 +70,9 @@ fn value(cell: &Found) -> String {
     }
 }
 
-/// Two digits, without a minus before a zero. Nobody can lose more than all, though a bound of an interval may be above 1.
+/// Two digits, without a minus before a zero.
 fn digits(harm: f64) -> String {
-    format!("{:.2}", libm::round(100.0 * harm.min(1.0)) / 100.0 + 0.0)
+    format!("{:.2}", libm::round(100.0 * harm) / 100.0 + 0.0)
 }
 
 fn mean(outcome: &Outcome) -> String {
@@ -280,7 +280,7 @@ fn verdicts(outcomes: &[Outcome]) -> Part {
             worst(outcome),
         ]
     };
-    let about = "The mean is over the cells of a criterion; the worst cell stands with where its harm surely is, each bound one-sided: the first is corrected for the number of cells, the second at 95 %.";
+    let about = "The mean is over the cells of a criterion; the worst cell stands with where its harm surely is, each bound one-sided at 95 %: the first is corrected for the number of cells, the second for that of the standards.";
     Part::Table(Table {
         title: "Criteria".into(),
         about: format!("{about} {}", not_judged(outcomes)).trim_end().to_owned(),
@@ -326,7 +326,7 @@ mod tests {
             place: place.into(),
             mean: 0.99,
             low: Some(0.921),
-            high: Some(1.04),
+            high: Some(1.0),
             judged,
             against: "reno".into(),
             law: vec![0.01; 5],
