@@ -24,6 +24,9 @@ use crate::{COMMIT, print, stop, words};
 struct Made<'a> {
     law: &'a str,
     couples: bool,
+    /// By so many paths at most, if not by all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<usize>,
     version: &'a str,
     commit: Option<&'a str>,
     quick: bool,
@@ -40,7 +43,9 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     }
     load_law(args.law.as_deref())?;
     let criteria = select(&args.only)?;
-    let laws = args.laws.iter().map(|name| Law::new(name)).collect::<Result<Vec<_>, _>>()?;
+    let paths = args.paths.map(usize::from);
+    let law = |name: &String| Law::new(name).map(|law| law.with_paths(paths));
+    let laws = args.laws.iter().map(law).collect::<Result<Vec<_>, _>>()?;
     if let Some((at, law)) = laws
         .iter()
         .enumerate()
@@ -116,6 +121,7 @@ fn list(args: &EvaluateArgs) -> Result<(), Error> {
     let of_runs = [
         (args.law.is_some(), "--law"),
         (args.quick, "--quick"),
+        (args.paths.is_some(), "--paths"),
         (args.seeds.is_some(), "--seeds"),
         (args.on != HostId::SIM.as_str(), "--on"),
         (args.jobs > 0, "--jobs"),
@@ -141,6 +147,7 @@ fn made<'a>(
     Made {
         law: law.control(),
         couples: law.couples(),
+        paths: law.most_paths(),
         version: env!("CARGO_PKG_VERSION"),
         commit: COMMIT,
         quick: args.quick,
@@ -158,9 +165,10 @@ fn facts(args: &EvaluateArgs, host: HostId, provenance: &Provenance) -> Vec<Fact
         "whole: twenty seeds"
     };
     let seeds = args.seeds.map(|seeds| ("seeds", seeds.to_string()));
+    let paths = args.paths.map(|paths| ("paths of the law, at most", paths.to_string()));
     let on =
         (host != HostId::SIM).then(|| ("host", format!("{host}; {}", ignored(host).trim_end())));
-    let all = [("form", form.to_owned())].into_iter().chain(seeds).chain(on);
+    let all = [("form", form.to_owned())].into_iter().chain(seeds).chain(paths).chain(on);
     page::facts(provenance, all.collect())
 }
 

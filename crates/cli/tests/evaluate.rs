@@ -142,6 +142,39 @@ fn what_a_host_lacks_is_left_out_and_the_rest_is_judged_there() {
     let on = ["--on", "quic", "--out", "out"];
     let (code, text, error) = said(&narrows(home.path(), &[&args[..], &on].concat()));
     assert_eq!(code, Some(0), "{error}");
+/// A control of one path is not charged with what it does as several.
+#[test]
+fn with_one_path_cells_of_several_are_left_out() {
+    let home = tempfile::tempdir().unwrap();
+    let args = ["evaluate", "reno", "--quick", "--only", "5.1.3,7.10/coupled-limit"];
+    let (code, text, error) =
+        said(&narrows(home.path(), &[&args[..], &["--paths", "1", "--json"]].concat()));
+    assert_eq!(code, Some(0), "{error}");
+    let found = json(&text);
+    assert_eq!(found[0]["paths"], 1);
+    let of = |number: usize| found[0]["criteria"][number].clone();
+    assert_eq!(of(0)["verdict"], "meets", "{text}");
+    let cells = of(0)["cells"].as_array().unwrap().clone();
+    let places = cells.iter().map(|cell| cell["place"].as_str().unwrap());
+    assert!(places.clone().all(|place| place.ends_with("of one path")), "{text}");
+    assert_eq!((&of(1)["verdict"], &of(1)["runs"]), (&"left-out".into(), &0.into()));
+    assert_eq!(of(1)["line"], "the law has several paths in all cells");
+}
+
+#[test]
+fn a_law_of_a_file_that_is_not_evaluated_is_a_mistake() {
+    let home = tempfile::tempdir().unwrap();
+    assert_eq!(said(&narrows(home.path(), &["law", "new", "mine.h"])).0, Some(0));
+    let args = ["evaluate", "lia", "--law", "mine.h", "--only", "5.3"];
+    let (code, text, error) = said(&narrows(home.path(), &args));
+    assert_eq!((code, text.as_str()), (Some(2), ""), "{error}");
+    let expected = "mine.h: its law is not evaluated; expected mine among the names";
+    assert!(error.contains(expected) && error.lines().count() == 1, "{error}");
+    // With a detector it is.
+    let args = ["evaluate", "lia", "mine+xcorr", "--law", "mine.h", "--only", "5.3"];
+    assert_eq!(said(&narrows(home.path(), &args)).0, Some(0));
+}
+
     assert!(text.starts_with("lia, by RFC 9743 (BCP 133) on quic\n"), "{text}");
     assert!(text.contains("lia: 1 the host's, 1 left out"), "{text}");
     assert!(text.contains("schedulers and acknowledgements of their own"), "{text}");
@@ -195,6 +228,10 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
     ] {
         let output = narrows(home.path(), &[&["evaluate"][..], args].concat());
         let (code, text, error) = said(&output);
+        (&["mine"], "; a law of your own by --law FILE.h"),
+        (&["lia", "--paths", "0"], "invalid value '0' for '--paths <N>'"),
+        (&["lia", "--paths", "1", "--docs", "docs"], "--docs"),
+        (&["list", "--paths", "1"], "--paths: list runs nothing"),
         assert_eq!((code, text.as_str()), (Some(2), ""), "{args:?}: {error}");
         assert!(error.contains(expected) && error.lines().count() == 1, "{args:?}: {error}");
     }

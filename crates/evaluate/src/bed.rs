@@ -101,6 +101,19 @@ pub struct Bed {
     events: Vec<String>,
     ecn: bool,
     most_jitter_ms: f64,
+    /// Of the judged flow.
+    paths: usize,
+}
+
+/// A network with the judged flow under a control.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What is run.
+    pub ask: Ask,
+    /// The control.
+    pub control: String,
+    /// How many paths the judged flow has.
+    pub paths: usize,
 }
 
 impl Bed {
@@ -108,7 +121,8 @@ impl Bed {
     pub fn new(warmup_s: f64, duration_s: f64) -> Bed {
         let (links, routes, flows, events) = (Vec::new(), Vec::new(), String::new(), Vec::new());
         let most_jitter_ms = MOST_JITTER_MS;
-        Bed { warmup_s, duration_s, links, routes, flows, events, ecn: false, most_jitter_ms }
+        let (ecn, paths) = (false, 0);
+        Bed { warmup_s, duration_s, links, routes, flows, events, ecn, most_jitter_ms, paths }
     }
 
     /// One link, `l`.
@@ -213,12 +227,14 @@ impl Bed {
     }
 
     /// The judged flow as TCP over a route.
-    pub fn law_on(self, route: &str, start_s: f64, more: &str) -> Bed {
+    pub fn law_on(mut self, route: &str, start_s: f64, more: &str) -> Bed {
+        self.paths = 1;
         self.tcp(LAW, route, "reno", start_s, more)
     }
 
     /// The judged flow as a connection over several routes.
-    pub fn law_over(self, routes: &[String], start_s: f64, more: &str) -> Bed {
+    pub fn law_over(mut self, routes: &[String], start_s: f64, more: &str) -> Bed {
+        self.paths = routes.len();
         self.mptcp(LAW, routes, "reno", start_s, more)
     }
 
@@ -272,8 +288,9 @@ impl Bed {
     }
 
     /// Runs with the judged flow under a control.
-    pub fn ask(&self, control: &str) -> Ask {
-        Ask::made(self.toml(), [control])
+    pub fn run(&self, control: &str) -> Run {
+        let (ask, paths) = (Ask::made(self.toml(), [control]), self.paths);
+        Run { ask, control: control.into(), paths }
     }
 }
 

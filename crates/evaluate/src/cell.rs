@@ -2,7 +2,7 @@
 
 use narrows_papers::{Ask, Controls, Kept};
 
-use crate::bed::{Bed, LAW, Link};
+use crate::bed::{Bed, LAW, Link, Run};
 use crate::rule::{Better, Figures};
 
 /// The standard controls beside which a law is judged: RFC 5681 and RFC 9438.
@@ -40,7 +40,7 @@ impl<'c> Who<'c> {
 pub struct Cell {
     place: String,
     /// The law's first.
-    runs: Vec<(Ask, String)>,
+    runs: Vec<Run>,
     better: Better,
     worst: Option<f64>,
     /// A figure that stands for a standard's, and what it is.
@@ -52,7 +52,7 @@ impl Cell {
     /// A cell of the law's run and, after it, those to compare it with.
     pub fn new(
         place: impl Into<String>,
-        runs: Vec<(Ask, String)>,
+        runs: Vec<Run>,
         better: Better,
         of: impl Fn(&Kept) -> f64 + 'static,
     ) -> Cell {
@@ -83,12 +83,11 @@ impl Cell {
     /// The law alone against a figure that is given: `of` what, in words.
     pub fn against(
         place: impl Into<String>,
-        law: Ask,
-        control: &str,
+        law: Run,
         (what, given): (&str, f64),
         of: impl Fn(&Kept) -> f64 + 'static,
     ) -> Cell {
-        let cell = Cell::new(place, vec![(law, control.to_owned())], Better::More, of);
+        let cell = Cell::new(place, vec![law], Better::More, of);
         Cell { given: Some((what.to_owned(), given)), ..cell }
     }
 
@@ -100,18 +99,23 @@ impl Cell {
 
     /// The runs keep their series.
     pub fn with_series(mut self) -> Cell {
-        self.runs = self.runs.into_iter().map(|(ask, control)| (ask.series(), control)).collect();
+        self.runs = self.runs.into_iter().map(|run| Run { ask: run.ask.series(), ..run }).collect();
         self
+    }
+
+    /// How many paths the law has in it.
+    pub fn paths(&self) -> usize {
+        self.runs[0].paths
     }
 
     /// What is run.
     pub fn asks(&self) -> impl Iterator<Item = &Ask> {
-        self.runs.iter().map(|(ask, _)| ask)
+        self.runs.iter().map(|run| &run.ask)
     }
 
     /// The figures of what was found for [`Cell::asks`], in their order.
     pub fn figures<'f>(&self, found: impl Iterator<Item = &'f Controls>, limit: f64) -> Figures {
-        let by_seed = |((_, control), found): (&(Ask, String), &Controls)| {
+        let by_seed = |(Run { control, .. }, found): (&Run, &Controls)| {
             let values = found.of(control).iter().map(|run| (self.of)(run)).collect::<Vec<f64>>();
             (control.clone(), values)
         };
@@ -124,8 +128,8 @@ impl Cell {
 }
 
 /// A network under the law, and under each standard.
-pub fn against(law: &str, bed: impl Fn(Who) -> Bed) -> Vec<(Ask, String)> {
-    let run = |who: Who| (bed(who).ask(who.control()), who.control().to_owned());
+pub fn against(law: &str, bed: impl Fn(Who) -> Bed) -> Vec<Run> {
+    let run = |who: Who| bed(who).run(who.control());
     [Who::Law(law)].into_iter().chain(STANDARD.map(Who::Standard)).map(run).collect()
 }
 
@@ -176,7 +180,7 @@ impl Metric {
     }
 
     /// Its cell for rivals of a control, whose names begin with `rival`.
-    pub fn cell(self, place: &str, kind: &str, runs: Vec<(Ask, String)>) -> Cell {
+    pub fn cell(self, place: &str, kind: &str, runs: Vec<Run>) -> Cell {
         let place = format!("{place}, {} of {kind}", self.name());
         let cell = Cell::new(place, runs, self.better(), move |run| self.of(run, "rival"));
         Cell { worst: self.worst(), ..cell }
@@ -225,7 +229,7 @@ impl Beside {
     }
 
     /// The law's connection, and flows in its place.
-    pub fn runs(&self, law: &str) -> Vec<(Ask, String)> {
+    pub fn runs(&self, law: &str) -> Vec<Run> {
         let others = STANDARD
             .into_iter()
             .chain([self.kind].into_iter().filter(|kind| !STANDARD.contains(kind)));
@@ -234,19 +238,18 @@ impl Beside {
             let bed = (1..self.flows).fold(bed, |bed, number| {
                 bed.tcp(&format!("more{number}"), "l", control, self.start_s, "")
             });
-            (bed.ask(control), control.to_owned())
+            bed.run(control)
         };
-        let with_law = (self.with_law(law), law.to_owned());
-        [with_law].into_iter().chain(others.map(in_its_place)).collect()
+        [self.with_law(law)].into_iter().chain(others.map(in_its_place)).collect()
     }
 
     /// The law's connection.
-    pub fn with_law(&self, law: &str) -> Ask {
+    pub fn with_law(&self, law: &str) -> Run {
         let with_law = match self.routes.as_slice() {
             [route] => self.bed.clone().law_on(route, self.start_s, ""),
             routes => self.bed.clone().law_over(routes, self.start_s, ""),
         };
-        with_law.ask(law)
+        with_law.run(law)
     }
 }
 
@@ -313,4 +316,23 @@ fn sent(link: &narrows_lab::LinkSummary, kbps: f64, run: &Kept) -> f64 {
 pub fn dropped(run: &Kept, name: &str, kbps: f64) -> f64 {
     let drops = link(run, name).drops as f64;
     if drops > 0.0 { drops / offered(run, name, kbps) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_has_the_paths_of_the_law_not_those_of_the_standards() {
+        let bed = |who: Who| {
+            let bed = Bed::one(Link::new("l", 1_000.0, 40.0, 1.0), 1.0, 1.0);
+            let bed = bed.route("l2", &["l"], 40.0);
+            match who {
+                Who::Law(_) => bed.law_over(&["l".into(), "l2".into()], 1.0, ""),
+                Who::Standard(_) => bed.law_on("l", 1.0, ""),
+            }
+        };
+        assert_eq!(Cell::least("", "lia", bed, own).paths(), 2);
+        assert_eq!(Cell::least("", "lia", |_| bed(Who::Standard("reno")), own).paths(), 1);
+    }
 }

@@ -88,6 +88,23 @@ impl Outcome {
     }
 }
 
+/// What a run that failed says of its criterion; nothing if no other is to be judged either.
+fn failed(error: &Error) -> Option<Verdict> {
+    match error {
+        Error::Law { .. } => Some(Verdict::FallsShort),
+        // Perhaps the law's fault, perhaps ours, or the machine's.
+        Error::Fault { .. } => Some(Verdict::CannotBeTold),
+        _ => None,
+    }
+}
+
+/// The cells of a criterion in which the law has as many paths as it is judged with.
+fn cells_of(make: fn(&str, Form) -> Vec<Cell>, law: &Law, form: Form) -> Vec<Cell> {
+    let mut cells = make(law.control(), form);
+    cells.retain(|cell| law.has(cell.paths()));
+    cells
+}
+
 impl Criterion {
     /// Its name on the command line: `5.1.4/late`.
     pub fn id(&self) -> String {
@@ -127,7 +144,12 @@ impl Criterion {
             }
             Make::Runs(make) | Make::Host(make) => make,
         };
-        let cells = make(law.control(), runs.form());
+        let cells = cells_of(make, law, runs.form());
+        if let (Some(most), []) = (law.most_paths(), &cells[..]) {
+            let more = if most == 1 { "several".into() } else { format!("more than {most}") };
+            let line = format!("the law has {more} paths in all cells");
+            return Ok(Outcome { verdict: Verdict::LeftOut, line, ..empty });
+        }
         let seeds = seeds(runs);
         let asks: Vec<Ask> =
             cells.iter().flat_map(Cell::asks).map(|ask| ask.clone().seeds(seeds)).collect();
@@ -167,7 +189,7 @@ impl Criterion {
     pub fn seconds(&self, law: &Law, form: Form) -> Result<f64, Error> {
         let (Make::Runs(make) | Make::Host(make)) = self.make else { return Ok(0.0) };
         let seeds = form.pick(SEEDS[0], SEEDS[1], 1);
-        let cells = make(law.control(), form);
+        let cells = cells_of(make, law, form);
         let (mut once, mut seconds) = (BTreeSet::new(), 0.0);
         for ask in cells.iter().flat_map(Cell::asks) {
             if once.insert(format!("{ask:?}")) {

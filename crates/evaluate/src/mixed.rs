@@ -84,7 +84,6 @@ pub fn starvation(law: &str, form: Form) -> Vec<Cell> {
                     cells.push(Cell::against(
                         format!("{place}, {kind} against a part of a fair share"),
                         beside.with_law(law),
-                        law,
                         ("a fair share", given),
                         |run| goodput(run, "rival"),
                     ));

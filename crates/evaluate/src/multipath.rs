@@ -1,8 +1,8 @@
 //! RFC 9743, section 7.10: multipath transport.
 
-use narrows_papers::{Ask, Form};
+use narrows_papers::Form;
 
-use crate::bed::{Bed, Link};
+use crate::bed::{Bed, Link, Run};
 use crate::cell::{Beside, Cell, Metric, STANDARD, Who, dropped, goodput, link, own};
 use crate::rule::Better;
 use crate::single::{KBPS, RTT_MS};
@@ -110,9 +110,9 @@ pub fn independent(law: &str, form: Form) -> Vec<Cell> {
                 bed.tcps(rivals, "crowd", "m", kind).tcps(1, "rival", "l", kind)
             };
             let runs = vec![
-                (bed().law_over(&["l".into(), "m".into()], 2.0, "").ask(law), law.to_owned()),
-                (bed().law_on("l", 2.0, "").ask("reno"), "reno".into()),
-                (bed().law_on("l", 2.0, "").ask("cubic"), "cubic".into()),
+                bed().law_over(&["l".into(), "m".into()], 2.0, "").run(law),
+                bed().law_on("l", 2.0, "").run("reno"),
+                bed().law_on("l", 2.0, "").run("cubic"),
             ];
             let place = format!("{rivals} of {kind} on the other path, what it has on this one");
             cells.push(Cell::new(place, runs, Better::More, |run| {
@@ -137,12 +137,11 @@ fn failing(kind: &str, rivals: usize, warmup_s: f64, duration_s: f64) -> Bed {
 
 /// A connection whose first path falls silent, beside a rival on the second, a backup or in use; and one more flow there
 /// that starts then. Analysed from so many seconds after that on.
-fn failed(law: &str, kind: &str, backup: bool, after_s: f64) -> Vec<(Ask, String)> {
+fn failed(law: &str, kind: &str, backup: bool, after_s: f64) -> Vec<Run> {
     let bed = || failing(kind, 1, SILENT[0] + after_s, SILENT[1] - SILENT[0] - after_s);
-    let one_more =
-        |control: &str| (bed().law_on("l", SILENT[0], "").ask(control), control.to_owned());
+    let one_more = |control: &str| bed().law_on("l", SILENT[0], "").run(control);
     let with_law = bed().law_over(&["m".to_owned(), "l".to_owned()], 1.0, role(backup).1);
-    [(with_law.ask(law), law.to_owned())].into_iter().chain(STANDARD.map(one_more)).collect()
+    [with_law.run(law)].into_iter().chain(STANDARD.map(one_more)).collect()
 }
 
 /// Of the second path: in words, and as a field.
@@ -211,12 +210,9 @@ pub fn together(law: &str, form: Form) -> Vec<Cell> {
                 let bed = (1..count).fold(bed(), |bed, number| {
                     bed.tcp(&format!("other{number}"), "l", control, start_s, "")
                 });
-                (bed.law_on("l", start_s, "").ask(control), control.to_owned())
+                bed.law_on("l", start_s, "").run(control)
             };
-            [(with_law.ask(law), law.to_owned())]
-                .into_iter()
-                .chain(STANDARD.map(standard))
-                .collect::<Vec<_>>()
+            [with_law.run(law)].into_iter().chain(STANDARD.map(standard)).collect::<Vec<_>>()
         };
         let kbps = 4_000.0 * count as f64;
         let less = Better::Less { floor: 0.01 };
@@ -272,11 +268,9 @@ pub fn elsewhere(law: &str, form: Form) -> Vec<Cell> {
     for &(of, count) in patterns {
         for kind in STANDARD {
             let bed = || pattern(of, count, kind, 32.0, 40.0);
-            let one_more = |control: &str| {
-                (bed().0.law_on(&apart(1), 2.0, "").ask(control), control.to_owned())
-            };
+            let one_more = |control: &str| bed().0.law_on(&apart(1), 2.0, "").run(control);
             let (with_law, routes) = bed();
-            let with_law = (with_law.law_over(&routes, 2.0, "").ask(law), law.to_owned());
+            let with_law = with_law.law_over(&routes, 2.0, "").run(law);
             let runs = [with_law].into_iter().chain(STANDARD.map(one_more)).collect();
             let place = format!("{of} of {count} paths share, {kind} on another link");
             cells.push(Cell::new(place, runs, Better::More, |run| goodput(run, "apart1-")));

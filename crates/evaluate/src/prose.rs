@@ -12,6 +12,8 @@ pub struct Law {
     couples: bool,
     /// Its law's header.
     header: String,
+    /// It is judged with so many paths at most.
+    most_paths: Option<usize>,
 }
 
 impl Law {
@@ -46,7 +48,23 @@ impl Law {
             }
         };
         // As it is told everywhere, in whatever order it was written.
-        Ok(Law { control: control.to_string(), couples: ours.law.couples(), header })
+        let (control, couples) = (control.to_string(), ours.law.couples());
+        Ok(Law { control, couples, header, most_paths: None })
+    }
+
+    /// The same, judged by the cells alone in which it has so many paths at most; of none by all.
+    pub fn with_paths(self, most_paths: Option<usize>) -> Law {
+        Law { most_paths, ..self }
+    }
+
+    /// By how many paths it is judged at most, if not by all.
+    pub fn most_paths(&self) -> Option<usize> {
+        self.most_paths
+    }
+
+    /// Is it judged with so many paths?
+    pub(crate) fn has(&self, paths: usize) -> bool {
+        self.most_paths.is_none_or(|most| paths <= most)
     }
 
     /// Its name.

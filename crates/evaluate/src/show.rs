@@ -212,8 +212,17 @@ pub fn ignored(host: HostId) -> &'static str {
 }
 
 /// What a law is, for the judgement of its paths.
-fn about(law: &Law) -> &'static str {
-    if law.couples() { "" } else { " (does not couple: several paths are judged as uncoupled)" }
+fn about(law: &Law) -> String {
+    match (law.most_paths(), law.couples()) {
+        (Some(1), _) => " (with one path)".into(),
+        (most, couples) => {
+            let most = most.map(|most| format!("with at most {most} paths"));
+            let couples =
+                (!couples).then(|| "does not couple: several paths are judged as uncoupled".into());
+            let all: Vec<String> = most.into_iter().chain(couples).collect();
+            if all.is_empty() { String::new() } else { format!(" ({})", all.join("; ")) }
+        }
+    }
 }
 
 /// The outcomes on a host for a terminal.

@@ -215,7 +215,7 @@ pub fn of_paths(law: &str, form: Form) -> Vec<Cell> {
             judged(bed.tcps(1, "other", "l", who.control()), who, count, RTT_MS)
         };
         let runs = |others: &[&str]| {
-            let run = |who: Who| (bed(who).ask(who.control()), who.control().to_owned());
+            let run = |who: Who| bed(who).run(who.control());
             let others = others.iter().map(|control| Who::Standard(control));
             [Who::Law(law)].into_iter().chain(others).map(run).collect::<Vec<_>>()
         };

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use narrows_evaluate::rule::Verdict;
-use narrows_evaluate::{CATALOGUE, Criterion, Law, Make};
+use narrows_evaluate::{CATALOGUE, Criterion, Keyword, Law, Make};
 use narrows_papers::{Form, Runs};
 
 #[test]
@@ -63,6 +63,31 @@ fn reno_is_judged_as_another_law_is() {
     let [(two, more), (one, none)] = &reno[..] else { panic!("{reno:?}") };
     assert!(two.ends_with("2 paths") && *more > 0.1, "{reno:?}");
     assert!(one.ends_with("one path") && *none <= 0.0, "{reno:?}");
+}
+
+/// With one path the standards are in their own place: they harm nobody more than themselves.
+#[test]
+fn reno_and_cubic_with_one_path_fall_short_of_no_must() {
+    let stop = AtomicBool::new(false);
+    let runs = Runs::new(Form::Least, Some(5), None, 0, &stop, &|_| ()).unwrap();
+    for name in ["reno", "cubic"] {
+        let law = Law::new(name).unwrap().with_paths(Some(1));
+        let (mut met, mut left_out) = (Vec::new(), Vec::new());
+        for criterion in CATALOGUE.iter().filter(|one| one.keyword == Keyword::Must) {
+            let outcome = criterion.evaluate(&law, &runs).unwrap();
+            let id = outcome.criterion.clone();
+            assert_ne!(outcome.verdict, Verdict::FallsShort, "{name}, {id}: {:?}", outcome.cells);
+            match outcome.verdict {
+                Verdict::Meets => met.push(id),
+                Verdict::LeftOut => left_out.push(id),
+                _ => {}
+            }
+        }
+        println!("{name}: {met:?} met");
+        assert!(met.len() >= 6, "{name}: {met:?}");
+        assert!(left_out.contains(&"7.10/shared".into()), "{name}: {left_out:?}");
+        assert!(left_out.contains(&"5.2.1/several-paths".into()), "{name}: {left_out:?}");
+    }
 }
 
 /// The least forms do not reach all cells: every network of each form is a scenario, and none takes more than is

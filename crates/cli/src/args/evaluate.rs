@@ -14,6 +14,7 @@ Examples:
   narrows law new mine.h
   narrows evaluate mine --law mine.h --quick --report mine.html
   narrows evaluate olia --only 5.1.2,7.10               some sections
+  narrows evaluate mine --law mine.h --paths 1          a control of one path
   narrows evaluate gcubic+xcorr --quick --on quic       the same on noq's end points, in virtual time
   narrows evaluate olia balia --out out/bcp133 --resume goes on where it was interrupted
 
@@ -32,6 +33,9 @@ pub struct EvaluateArgs {
     /// Only these sections of RFC 9743 (5.1.2, 7.10), or criteria (5.1.4/late)
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub only: Vec<String>,
+    /// Only the cells in which the law has so many paths at most: 1 judges a control of one path
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = clap::value_parser!(u8).range(1..))]
+    pub paths: Option<u8>,
     /// So many seeds in place of 20, or of 5 with --quick
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
@@ -52,7 +56,7 @@ pub struct EvaluateArgs {
     #[arg(long, value_name = "FILE.html")]
     pub report: Option<PathBuf>,
     /// Rewrite the tables in the page of this folder
-    #[arg(long, value_name = "DIR", conflicts_with = "only")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["only", "paths"])]
     pub docs: Option<PathBuf>,
     /// Print verdicts and cells as JSON
     #[arg(long)]
