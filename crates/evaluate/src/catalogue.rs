@@ -384,6 +384,17 @@ pub const CATALOGUE: &[Criterion] = &[
         "only of laws that rely on explicit signals: what traffic in a tunnel does to them",
     ),
     runs(
+        "6.2",
+        "outer-flow",
+        Must,
+        [
+            "the law and its rival in one tunnel, its outer flow in one queue of FQ-CoDel; ECN by the normal mode of RFC 6040 and by its compatibility mode; one path and two",
+            ALL,
+        ],
+        HARM,
+        special::tunnel,
+    ),
+    runs(
         "6.3",
         "wired",
         Says,
@@ -505,8 +516,8 @@ pub const CATALOGUE: &[Criterion] = &[
         "transient",
         Should,
         [
-            "nine tenths of the link taken for 10 s, 5 s of outage, 1 s of silence each 10 s",
-            "share dropped more, goodput that the law lacks",
+            "nine tenths of the link taken for 10 s, 5 s of outage, 1 s of silence each 10 s, a host that moves: one path, and from Wi-Fi to LTE and back",
+            "share dropped more, goodput that the law lacks or a rival loses",
         ],
         HARM,
         special::transient,
@@ -595,7 +606,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "fail-over-together",
         Ought,
         [
-            "10 to 100 connections fail over at once to a link with rivals",
+            "10 to 100 connections fail over at once to a link with rivals, a backup or in use, or come back to one",
             "drops more, goodput that the rivals lose",
         ],
         HARM,

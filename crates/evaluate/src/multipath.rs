@@ -181,46 +181,51 @@ pub fn fail_over_own(law: &str, form: Form) -> Vec<Cell> {
     cells
 }
 
-/// Synchronised fail-over: many connections at once; drops and the rivals' goodput, against as many TCP flows that start
-/// then, together.
+/// Synchronised fail-over of many connections at once: drops and the rivals' goodput on the other link, against as many TCP flows
+/// there, which start then where it is a backup; and their way back, against the same connections under a standard.
 pub fn together(law: &str, form: Form) -> Vec<Cell> {
     let counts = form.pick(&[10, 30, 100][..], &[10][..], &[4][..]);
     let mut cells = Vec::new();
     let paths = ["m".to_owned(), "l".to_owned()];
     for &count in counts {
-        let runs = || {
-            let kbps = 4_000.0 * count as f64;
-            let bed = || {
-                let bed = Bed::one(Link::new("m", kbps, RTT_MS, 1.0), SILENT[0], 20.0);
-                let bed = bed.link(Link::new("l", kbps, RTT_MS, 1.0)).tcps(
-                    count / 2,
-                    "rival",
-                    "l",
-                    "cubic",
-                );
-                bed.event(SILENT[0], &["link = \"m\"", "up = false"])
-            };
-            let with_law = (1..count).fold(bed(), |bed, number| {
-                bed.mptcp(&format!("other{number}"), &paths, law, 1.0, "backup = [\"l\"]")
-            });
-            let with_law = with_law.law_over(&paths, 1.0, "backup = [\"l\"]");
-            // A retransmission timeout later, as connections notice it.
-            let start_s = SILENT[0] + 0.3;
-            let standard = |control: &str| {
-                let bed = (1..count).fold(bed(), |bed, number| {
-                    bed.tcp(&format!("other{number}"), "l", control, start_s, "")
-                });
-                bed.law_on("l", start_s, "").run(control)
-            };
-            [with_law.run(law)].into_iter().chain(STANDARD.map(standard)).collect::<Vec<_>>()
-        };
         let kbps = 4_000.0 * count as f64;
-        let less = Better::Less { floor: 0.01 };
-        cells.push(Cell::new(format!("{count} at once, drops"), runs(), less, move |run| {
-            dropped(run, "l", kbps)
-        }));
-        let place = format!("{count} at once, what rivals lose");
-        cells.push(Cell::new(place, runs(), Better::More, |run| goodput(run, "rival")));
+        for (back, backup) in [(false, true), (false, false), (true, true), (true, false)] {
+            // Timeouts, each twice the one before, find a link that is back some seconds later.
+            let (to, since_s) = if back { ("m", SILENT[1] + 5.0) } else { ("l", SILENT[0]) };
+            let (how, fields) = role(backup);
+            let bed = |who: Who| {
+                let bed = Bed::new(since_s, 20.0)
+                    .link(Link::new("m", kbps, RTT_MS, 1.0))
+                    .link(Link::new("l", kbps, RTT_MS, 1.0))
+                    .event(SILENT[0], &["link = \"m\"", "up = false"])
+                    .event(SILENT[1], &["link = \"m\"", "up = true"]);
+                // Those of a link that was silent begin once it is back, or they would wait as long.
+                let begin_s = if back { SILENT[1] } else { 0.5 };
+                let bed = (1..=count / 2).fold(bed, |bed, number| {
+                    let start_s = begin_s + number as f64 / count as f64;
+                    bed.tcp(&format!("rival{number}"), to, "cubic", start_s, "")
+                });
+                let control = who.control();
+                let others = (1..count).map(|number| format!("other{number}"));
+                if let (Who::Standard(_), false) = (who, back) {
+                    // A retransmission timeout later, as connections notice it.
+                    let start_s = if backup { SILENT[0] + 0.3 } else { 1.0 };
+                    let bed =
+                        others.fold(bed, |bed, name| bed.tcp(&name, to, control, start_s, ""));
+                    return bed.law_on(to, start_s, "");
+                }
+                let bed =
+                    others.fold(bed, |bed, name| bed.mptcp(&name, &paths, control, 1.0, fields));
+                bed.law_over(&paths, 1.0, fields)
+            };
+            let at_once = if back { "back at once" } else { "at once" };
+            let place = |what: &str| format!("{count} {at_once}, {how}, {what}");
+            cells.push(Cell::most(place("drops"), law, bed, 0.01, move |run| {
+                dropped(run, to, kbps)
+            }));
+            let lose = place("what rivals lose");
+            cells.push(Cell::least(lose, law, bed, |run| goodput(run, "rival")));
+        }
     }
     cells
 }

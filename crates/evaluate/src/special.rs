@@ -4,7 +4,7 @@ use narrows_papers::Form;
 
 use crate::bed::{Bed, Link};
 use crate::cell::{
-    Beside, Cell, FEW, Metric, STANDARD, Who, against, completion, dropped, link, own,
+    Beside, Cell, FEW, Metric, STANDARD, Who, against, completion, dropped, goodput, link, own,
 };
 use crate::single::{KBPS, RTT_MS, judged, judged_with, paths, routes, several};
 
@@ -57,6 +57,21 @@ pub fn aqm(law: &str, form: Form) -> Vec<Cell> {
 /// 7.1: a queue for each flow: a path is a flow there.
 pub fn by_flow(law: &str, form: Form) -> Vec<Cell> {
     disciplined(law, form, "fq-codel", true)
+}
+
+/// 6.2: the law and its rival in one tunnel, whose outer flow has one queue of FQ-CoDel. Its marks reach the ends, as by the normal
+/// mode of RFC 6040; or it drops, though they use ECN: by the compatibility mode the outer flow does not.
+pub fn tunnel(law: &str, form: Form) -> Vec<Cell> {
+    let of = |&(mode, marks): &(&str, bool)| {
+        let queue = format!("aqm = {{ fq-codel = {{ flows = 1 }} }}\necn = {marks}");
+        let link = Link::new("l", KBPS, RTT_MS, 4.0).with(&queue);
+        let metrics = Metric::all(&link);
+        let bed = || Bed::one(link.clone(), 15.0, 45.0).ecn();
+        let kinds = form.pick(&STANDARD[..], &STANDARD[..], &STANDARD[..1]);
+        harmed_by(law, mode, kinds, RTT_MS, (&metrics, false), bed)
+    };
+    let modes = [("normal mode", true), ("compatibility mode", false)];
+    modes[form.pick(0, 0, 1)..].iter().flat_map(of).collect()
 }
 
 fn disciplined(law: &str, form: Form, discipline: &str, by_flow: bool) -> Vec<Cell> {
@@ -228,7 +243,7 @@ pub fn reordering(law: &str, form: Form) -> Vec<Cell> {
     kinds.iter().map(cell).collect()
 }
 
-/// 7.8: datagrams that take nine tenths for ten seconds; a link that is silent; one that pauses each ten seconds.
+/// 7.8: datagrams that take nine tenths for ten seconds; a link that is silent; one that pauses each ten seconds; hosts that move.
 pub fn transient(law: &str, _: Form) -> Vec<Cell> {
     let onset = |warmup_s: f64, duration_s: f64| {
         move |_: Who| {
@@ -247,6 +262,19 @@ pub fn transient(law: &str, _: Form) -> Vec<Cell> {
         Bed::one(Link::new("l", KBPS, RTT_MS, 4.0), 15.0, 50.0)
             .event(10.0, &["every = \"10 s\"", "link = \"l\"", "hold = \"1 s\""])
     };
+    let moves = || {
+        let other = ["link = \"l\"", "rate = \"5 Mbit/s\"", "delay = \"40 ms\""];
+        Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 25.0, 35.0)
+            .event(25.0, &["link = \"l\"", "up = false"])
+            .event(25.5, &other)
+            .event(26.0, &["link = \"l\"", "up = true"])
+    };
+    let of_phone = |_: Who| handover(true, AWAY_S[0], 40.0);
+    // A standard is a flow that starts there then.
+    let on_lte = |who: Who| {
+        let moves = matches!(who, Who::Law(_));
+        handover(moves, AWAY_S[0] + 2.0, AWAY_S[1] - AWAY_S[0] - 2.0)
+    };
     vec![
         Cell::most("sudden onset, drops", law, onset(30.0, 10.0), FEW, |run| {
             dropped(run, "l", KBPS)
@@ -254,7 +282,32 @@ pub fn transient(law: &str, _: Form) -> Vec<Cell> {
         Cell::least("after the onset", law, onset(40.0, 20.0), own),
         alone(law, "after 5 s of outage", outage),
         alone(law, "1 s of silence each 10 s", pauses),
+        alone(law, "moves to a network of a quarter of the rate", moves),
+        Cell::least("moves from Wi-Fi to LTE and back, 2 paths", law, of_phone, own),
+        Cell::least("moves from Wi-Fi to LTE, 2 paths, a rival there", law, on_lte, |run| {
+            goodput(run, "rival")
+        }),
     ]
+}
+
+/// From when to when a phone is away from its Wi-Fi, s.
+const AWAY_S: [f64; 2] = [20.0, 45.0];
+
+/// The network of `phone/wifi-handover`: Wi-Fi falls silent, ten seconds later its address is given up, and later it is there
+/// again; LTE, with a rival, is a backup until then. Without `paths` the judged flow is on LTE alone, while Wi-Fi is away.
+fn handover(paths: bool, warmup_s: f64, duration_s: f64) -> Bed {
+    let bed = Bed::new(warmup_s, duration_s)
+        .link(Link::new("wifi", 30_000.0, 20.0, 2.0).with("wifi = {}"))
+        .link(Link::new("lte", 12_000.0, 60.0, 2.5))
+        .tcps(1, "rival", "lte", "cubic");
+    if !paths {
+        return bed.law_on("lte", AWAY_S[0], "");
+    }
+    bed.law_over(&["wifi".into(), "lte".into()], 1.0, "backup = [\"lte\"]")
+        .event(AWAY_S[0], &["link = \"wifi\"", "up = false"])
+        .event(AWAY_S[0] + 10.0, &["flow = \"law\"", "lose = \"wifi\""])
+        .event(AWAY_S[1], &["link = \"wifi\"", "up = true"])
+        .event(AWAY_S[1], &["flow = \"law\"", "add = \"wifi\""])
 }
 
 /// 7.9: rate and RTT change at once, and again each ten seconds.

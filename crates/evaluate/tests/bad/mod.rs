@@ -17,6 +17,7 @@ pub const GREEDY: &[&str] = &[
     "5.2.2/constant-rate",
     "5.2.2/adaptive",
     "5.2.3/short-and-long",
+    "6.2/outer-flow",
     "7.1/disciplines",
     "7.1/marks",
     "7.1/l4s",
