@@ -272,11 +272,16 @@ pub fn loss(run: &Kept, names: &str) -> f64 {
     if again > 0.0 { again / (again + once) } else { 0.0 }
 }
 
-/// Their smoothed round-trip time, mean, ms.
+/// Their smoothed round-trip time, mean, ms; no number if one of them never measured any.
 pub fn delay(run: &Kept, names: &str) -> f64 {
     let all: Vec<f64> =
-        of(run, names).flat_map(|one| &one.paths).map(|path| path.mean_srtt_ms).collect();
+        of(run, names).flat_map(|one| &one.paths).map(|path| measured(path.mean_srtt_ms)).collect();
     narrows_stats::mean(&all)
+}
+
+/// A round-trip time, no number where nothing was measured: none is the longest, not 0.
+pub fn measured(srtt_ms: f64) -> f64 {
+    if srtt_ms > 0.0 { srtt_ms } else { f64::NAN }
 }
 
 fn of<'r>(run: &'r Kept, names: &str) -> impl Iterator<Item = &'r narrows_lab::ConnectionSummary> {
@@ -321,6 +326,12 @@ pub fn dropped(run: &Kept, name: &str, kbps: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_round_trip_that_was_never_measured_is_no_short_one() {
+        assert_eq!(measured(40.0), 40.0);
+        assert!(measured(0.0).is_nan());
+    }
 
     #[test]
     fn a_cell_has_the_paths_of_the_law_not_those_of_the_standards() {

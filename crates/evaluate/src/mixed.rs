@@ -3,7 +3,7 @@
 use narrows_papers::{Form, Kept};
 
 use crate::bed::{Bed, Link};
-use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, Who, completion, goodput, link};
+use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, Who, completion, goodput, link, measured};
 use crate::single::{KBPS, RTT_MS, SIZES, judged, loads, paths, routes, several, shorts};
 
 /// What others lose where the law has so many paths over the link beside so many rivals: goodput, or `all` metrics.
@@ -119,7 +119,8 @@ pub fn constant_rate(law: &str, form: Form) -> Vec<Cell> {
                 let met = run.series.iter().filter(|at| at.path == "l" && at.time_s > WARMUP_S);
                 let mut met: Vec<f64> = met.map(|at| at.queue_ms).collect();
                 met.sort_by(f64::total_cmp);
-                narrows_stats::quantile(&met, 0.95)
+                // Of no samples there is none.
+                if met.is_empty() { f64::NAN } else { narrows_stats::quantile(&met, 0.95) }
             });
             cells.push(delay.with_series().at_worst(full_ms));
             let lost = |run: &Kept| {
@@ -156,7 +157,7 @@ pub fn adaptive(law: &str, form: Form) -> Vec<Cell> {
             cells.push(rate);
             let delay = Cell::most(place("delay"), law, bed, 1.0, |run| {
                 let media = run.connection("media").paths.iter();
-                media.map(|path| path.p95_srtt_ms - MEDIA_RTT_MS).sum()
+                media.map(|path| measured(path.p95_srtt_ms) - MEDIA_RTT_MS).sum()
             });
             cells.push(delay.at_worst(full_ms));
         }
