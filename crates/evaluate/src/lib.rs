@@ -114,7 +114,8 @@ impl Criterion {
     /// Runs and judges it.
     ///
     /// # Errors
-    /// [`Error::Interrupted`], a run that does not fit, or an internal error in one. A run that the law ends is a verdict, not an error.
+    /// [`Error::Interrupted`], or a run that does not fit. A run that the law ends, or that fails by an internal error, is a verdict, not an
+    /// error: the other criteria are judged.
     pub fn evaluate(&self, law: &Law, runs: &Runs) -> Result<Outcome, Error> {
         let empty = Outcome {
             criterion: self.id(),
@@ -162,11 +163,11 @@ impl Criterion {
             (_, Some(why)) => {
                 return Ok(Outcome { verdict: Verdict::LeftOut, line: why, ..empty });
             }
-            (Err(error @ Error::Law { .. }), None) => {
-                let (verdict, line) = (Verdict::FallsShort, error.to_string());
-                return Ok(Outcome { verdict, line, runs: count, ..empty });
+            (Err(error), None) => {
+                let Some(verdict) = failed(&error) else { return Err(error) };
+                return Ok(Outcome { verdict, line: error.to_string(), runs: count, ..empty });
             }
-            (found, None) => found?,
+            (Ok(found), None) => found,
         };
         let mut found = found.iter();
         let figures =
@@ -197,5 +198,23 @@ impl Criterion {
             }
         }
         Ok(seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_fails_is_a_verdict_and_an_end_of_all_is_not() {
+        let (scenario, cc, seed) = ("bcp133".to_owned(), "mine".to_owned(), 1);
+        let reason = "loops".to_owned();
+        let law = Error::Law { place: "mine.h".into(), reason, scenario: scenario.clone(), seed };
+        assert_eq!(failed(&law), Some(Verdict::FallsShort));
+        let message = "its process was killed by SIGKILL".into();
+        let fault = Error::Fault { scenario, cc, seed, message };
+        assert_eq!(failed(&fault), Some(Verdict::CannotBeTold));
+        assert_eq!(failed(&Error::Interrupted), None);
+        assert_eq!(failed(&Error::input("a.toml", "no such file")), None);
     }
 }

@@ -68,6 +68,24 @@ struct Request {
     cpu_seconds: u64,
 }
 
+/// How a child's run failed.
+#[derive(Serialize, Deserialize)]
+enum Failed {
+    /// By an internal error.
+    Fault(String),
+    /// By anything else.
+    Input(String),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Failed {
+        match error {
+            Error::Fault { message, .. } => Failed::Fault(message),
+            error => Failed::Input(error.to_string()),
+        }
+    }
+}
+
 /// Is a run to be made by a child?
 pub fn is_asked(host: &dyn Host, job: &Job) -> bool {
     let user =
@@ -132,27 +150,28 @@ pub fn run(host: &dyn Host, job: &Job) -> Result<Run, Error> {
     if job.stop.load(Ordering::Relaxed) {
         return Err(Error::Interrupted);
     }
+    let fault = |message: String| {
+        let cc = request.control.clone().unwrap_or_else(|| "-".into());
+        Error::Fault { scenario: job.scenario.name.clone(), cc, seed: job.seed, message }
+    };
     if let Some(reason) = ended_by(status, request.cpu_seconds) {
         let place = law.header().display().to_string();
         let (scenario, seed) = (job.scenario.name.clone(), job.seed);
         return Err(match reason {
             Ok(reason) => Error::Law { place, reason, scenario, seed },
-            Err(message) => {
-                let cc = request.control.unwrap_or_else(|| "-".into());
-                Error::Fault { scenario, cc, seed, message }
-            }
+            Err(message) => fault(message),
         });
     }
-    let result: Result<Run, String> = serde_json::from_slice(&result).map_err(|_| {
+    let result: Result<Run, Failed> = serde_json::from_slice(&result).map_err(|_| {
         let mut stderr = String::new();
         // Its error is one line.
         let _ = errors.read_to_string(&mut stderr);
-        Error::input(
-            law.header().display().to_string(),
-            format!("a run ended without a result: {stderr}"),
-        )
+        fault(format!("a run ended without a result: {}", stderr.trim()))
     })?;
-    result.map_err(|message| Error::input(&job.scenario.name, message))
+    result.map_err(|failed| match failed {
+        Failed::Fault(message) => fault(message),
+        Failed::Input(message) => Error::input(&job.scenario.name, message),
+    })
 }
 
 /// Waits for the child, and ends it if `stop` is set.
@@ -205,7 +224,7 @@ pub fn child() -> Result<(), Error> {
     // SAFETY: the parent opened it for its children, and this process has it for itself.
     unsafe { user::adopt(request.fd, &request.name, &request.header, &request.sha256) }
         .map_err(|error| Error::input(place, error))?;
-    let result = simulate(&request).map_err(|error| error.to_string());
+    let result = simulate(&request).map_err(Failed::from);
     let json = serde_json::to_vec(&result).expect("a result has names for keys");
     let mut out = std::io::stdout().lock();
     // In a library nobody does so at the end.
