@@ -89,8 +89,8 @@ fn marks(drawing: &mut Drawing, strips: &Strips, row: &Strip, x: Scale, y: f64) 
     for (_, value) in row.some(DOTS) {
         drawing.dot((x.at(*value), y), 1.4, colour, 0.55);
     }
-    if let (Some(mean), Some(half)) = (row.mean, row.ci95) {
-        let (from, to) = (x.at(mean - half), x.at(mean + half));
+    if let Some(ends) = row.interval() {
+        let [from, to] = ends.map(|end| x.at(end));
         let stroke = Stroke::new(ink, 0.8);
         drawing.line([(from, y), (to, y)], stroke);
         for end in [from, to] {

@@ -48,6 +48,7 @@ fn page() -> Page {
         values: vec![("seed 1".into(), mean - 0.25), ("seed 2".into(), mean + 0.25)],
         mean: Some(mean),
         ci95: Some(half),
+        bounds: None,
         quartiles: Some([mean - 0.2, mean, mean + 0.2]),
         published: Some(("~0.60".into(), 0.6)),
     };

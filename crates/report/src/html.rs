@@ -304,14 +304,19 @@ fn strips(strips: &Strips) -> Markup {
                             @for (of, value) in row.some(dots) {
                                 i.dot style=(left(*value)) title=(format!("{of}: {value:.decimals$}")) {}
                             }
-                            @if let (Some(mean), Some(half)) = (row.mean, row.ci95) {
-                                i.interval style=(between(mean - half, mean + half)) title=(format!("mean {}", row.shown(decimals))) {}
+                            @if let Some([from, to]) = row.interval() {
+                                i.interval style=(between(from, to)) title=(format!("mean {}", row.shown(decimals))) {}
                             }
                             @if let Some((text, value)) = &row.published {
                                 i.published style=(left(*value)) title=(format!("published {text}")) {}
                             }
                         }
-                        span.value { (row.shown(decimals)) @if let Some((text, _)) = &row.published { small { "published " (text) } } }
+                        span.value {
+                            @if let (Some(mean), None, Some([low, high])) = (row.mean, row.ci95, row.bounds) {
+                                (format!("{mean:.decimals$}")) small { (format!("{low:.decimals$} to {high:.decimals$}")) }
+                            } @else { (row.shown(decimals)) }
+                            @if let Some((text, _)) = &row.published { small { "published " (text) } }
+                        }
                     }
                 }
                 div.strip.axis aria-hidden="true" {
@@ -325,13 +330,16 @@ fn strips(strips: &Strips) -> Markup {
                     summary { "Table" }
                     div.scroll tabindex="0" {
                         table {
-                            thead { tr { th scope="col" { "of" } th.number scope="col" { "mean" } th.number scope="col" { "± 95 %" }
+                            thead { tr { th scope="col" { "of" } th.number scope="col" { "mean" } th.number scope="col" { (if strips.is_even() { "± 95 %" } else { "interval" }) }
                                 th.number scope="col" { "quartiles" } th scope="col" { "each" } } }
                             tbody { @for row in &strips.rows {
                                 tr {
                                     td { (row.name) }
                                     td.number { @if let Some(mean) = row.mean { (format!("{mean:.decimals$}")) } }
-                                    td.number { @if let Some(half) = row.ci95 { (format!("{half:.decimals$}")) } }
+                                    td.number {
+                                        @if let Some(half) = row.ci95 { (format!("{half:.decimals$}")) }
+                                        @else if let Some([low, high]) = row.bounds { (format!("{low:.decimals$} to {high:.decimals$}")) }
+                                    }
                                     td.number { @if let Some([a, b, c]) = row.quartiles { (format!("{a:.decimals$} / {b:.decimals$} / {c:.decimals$}")) } }
                                     td { (row.values.iter().map(|(of, value)| format!("{of}: {value:.decimals$}")).collect::<Vec<_>>().join(", ")) }
                                 }

@@ -34,6 +34,8 @@ pub struct Strip {
     pub mean: Option<f64>,
     /// Half its 95 % interval.
     pub ci95: Option<f64>,
+    /// Where it surely is, if an interval is not as wide to both sides.
+    pub bounds: Option<[f64; 2]>,
     /// First quartile, median, third quartile.
     pub quartiles: Option<[f64; 3]>,
     /// A published value, as it is written, and as a number.
@@ -81,13 +83,22 @@ impl Strip {
         (0..most).map(|at| sorted[at * (sorted.len() - 1) / (most - 1)]).collect()
     }
 
-    /// `0.83 ±0.02`.
+    /// `0.83 ±0.02`, or `0.83 (0.80 to 0.84)`.
     pub fn shown(&self, decimals: usize) -> String {
-        match (self.mean, self.ci95) {
-            (Some(mean), Some(half)) => format!("{mean:.decimals$} ±{half:.decimals$}"),
-            (Some(mean), None) => format!("{mean:.decimals$}"),
+        match (self.mean, self.ci95, self.bounds) {
+            (Some(mean), Some(half), _) => format!("{mean:.decimals$} ±{half:.decimals$}"),
+            (Some(mean), None, Some([low, high])) => {
+                format!("{mean:.decimals$} ({low:.decimals$} to {high:.decimals$})")
+            }
+            (Some(mean), None, None) => format!("{mean:.decimals$}"),
             _ => "–".into(),
         }
+    }
+
+    /// From where to where the mean surely is.
+    pub fn interval(&self) -> Option<[f64; 2]> {
+        let mean = self.mean?;
+        self.ci95.map(|half| [mean - half, mean + half]).or(self.bounds)
     }
 }
 
@@ -96,6 +107,11 @@ impl Strips {
     pub fn digits(&self, axis: &[f64]) -> usize {
         let small = axis.windows(2).all(|pair| pair[1] - pair[0] < 1.0);
         self.decimals.max(if small { decimals(axis) + 1 } else { 0 })
+    }
+
+    /// Is every interval as wide to both sides?
+    pub(crate) fn is_even(&self) -> bool {
+        self.rows.iter().all(|row| row.bounds.is_none())
     }
 
     /// The numbers of its axis. Bars begin at 0.
@@ -107,6 +123,7 @@ impl Strips {
                 // An interval of two values may be wider than all that is of interest.
                 [mean - half, mean + half].map(|end| end.clamp(0.0_f64.min(mean), 3.0 * mean.abs()))
             });
+            let interval = interval.chain(row.bounds.into_iter().flatten());
             let published = row.published.iter().map(|(_, value)| *value);
             values.chain(interval).chain(published).collect::<Vec<f64>>()
         };
@@ -118,6 +135,29 @@ impl Strips {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_may_be_wider_to_one_side() {
+        let row = Strip {
+            name: String::new(),
+            colour: Colour::Ink,
+            values: Vec::new(),
+            mean: Some(0.33),
+            ci95: None,
+            bounds: Some([-0.26, 0.41]),
+            quartiles: None,
+            published: None,
+        };
+        assert_eq!(row.shown(2), "0.33 (-0.26 to 0.41)");
+        assert_eq!(row.interval(), Some([-0.26, 0.41]));
+        let even = Strip { ci95: Some(0.25), ..row.clone() };
+        assert_eq!(
+            (even.shown(2), even.interval()),
+            ("0.33 ±0.25".into(), Some([0.33 - 0.25, 0.33 + 0.25]))
+        );
+        let axis = Strips { rows: vec![row], ..Strips::default() }.axis();
+        assert!(axis[0] <= -0.26 && axis[axis.len() - 1] >= 0.41, "{axis:?}");
+    }
 
     #[test]
     fn an_axis_holds_its_values_between_round_numbers() {

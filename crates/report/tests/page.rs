@@ -34,6 +34,7 @@ fn page(text: &str, points: usize) -> Page {
         values: vec![(t(), 1.0), (t(), 2.0)],
         mean: Some(1.5),
         ci95: Some(0.5),
+        bounds: None,
         quartiles: Some([1.0, 1.5, 2.0]),
         published: Some((t(), 1.7)),
     };

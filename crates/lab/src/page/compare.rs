@@ -141,6 +141,7 @@ impl<'a> All<'a> {
                 values: values.map(|(seed, value)| (format!("seed {seed}"), value)).collect(),
                 mean: spread.map(|spread| spread.mean),
                 ci95: spread.and_then(|spread| spread.ci95),
+                bounds: None,
                 quartiles: spread.map(|spread| [spread.q1, spread.median, spread.q3]),
                 published,
             }
