@@ -2,7 +2,7 @@
 
 use narrows_lab::{HostId, fold};
 use narrows_papers::Grid;
-use narrows_report::{Fact, Page, Part, Section, Table, Tile};
+use narrows_report::{Colour, Fact, Page, Part, Section, Strip, Strips, Table, Tile};
 
 use crate::catalogue::{CATALOGUE, Keyword, Make};
 use crate::rule::{Found, VERDICTS, Verdict};
@@ -141,6 +141,22 @@ pub fn of_law(outcomes: &[Outcome]) -> Grid {
     grid
 }
 
+/// The same for a terminal, as wide as its columns need: the note is folded, and what takes lines, an answer say, stands below.
+fn narrow(outcomes: &[Outcome]) -> Grid {
+    let mut short = outcomes.to_vec();
+    for outcome in short.iter_mut().filter(|outcome| is_long(outcome)) {
+        outcome.line = "below".into();
+    }
+    let mut grid = of_law(&short);
+    grid.note = fold(&grid.note, 0).trim_end().to_owned();
+    grid
+}
+
+/// Is its line too long for a column?
+fn is_long(outcome: &Outcome) -> bool {
+    outcome.line.chars().count() > 60
+}
+
 /// A line that says which cells are not judged, and of how many; none if all are.
 fn not_judged(outcomes: &[Outcome]) -> String {
     let of = |outcome: &Outcome| {
@@ -231,7 +247,13 @@ pub fn shown(laws: &[(Law, Vec<Outcome>)], host: HostId) -> String {
     for (law, outcomes) in laws {
         let (control, about, on) = (law.control(), about(law), host.suffix());
         text += &format!("{control}{about}, by RFC 9743 (BCP 133){on}\n\n");
-        text += &of_law(outcomes).columns();
+        text += &narrow(outcomes).columns();
+        let long = outcomes.iter().filter(|outcome| is_long(outcome));
+        let lines: Vec<String> =
+            long.map(|one| fold(&format!("{}: {}", one.criterion, one.line), 2)).collect();
+        if !lines.is_empty() {
+            text += &format!("\n{}", lines.concat());
+        }
         text += &format!("\n{}: {}\n\n", law.control(), counted(outcomes));
     }
     text += "mean: of the criterion's figure over its cells; `narrows evaluate list` has what is run and the figure\n";
@@ -250,7 +272,11 @@ pub fn page(laws: &[(Law, Vec<Outcome>)], command: String, facts: Vec<Fact>) -> 
     let section = |(law, outcomes): &(Law, Vec<Outcome>)| Section {
         title: law.control().to_owned(),
         about: format!("{}{}.", counted(outcomes), about(law)),
-        parts: [verdicts(outcomes)].into_iter().chain(outcomes.iter().filter_map(cells)).collect(),
+        parts: [verdicts(outcomes)]
+            .into_iter()
+            .chain(charts(outcomes))
+            .chain(outcomes.iter().filter_map(cells))
+            .collect(),
     };
     Page {
         title: format!("{}: BCP 133", names.join(", ")),
@@ -296,6 +322,50 @@ fn verdicts(outcomes: &[Outcome]) -> Part {
         heads: heads.map(|head| (head.to_owned(), String::new())).to_vec(),
         left: heads.len(),
         lines: outcomes.iter().map(line).collect(),
+    })
+}
+
+/// Harm of all criteria, a chart for each limit.
+fn charts(outcomes: &[Outcome]) -> Vec<Part> {
+    let rows = outcomes.iter().filter_map(|outcome| Some((outcome.limit, strip(outcome)?)));
+    let rows: Vec<(f64, Strip)> = rows.collect();
+    let mut limits: Vec<f64> = rows.iter().map(|(limit, _)| *limit).collect();
+    limits.sort_by(f64::total_cmp);
+    limits.dedup();
+    let chart = |limit: f64| {
+        let rows = rows.iter().filter(|(of, _)| *of == limit).map(|(_, row)| row.clone());
+        Part::Strips(Strips {
+            title: format!("Harm, at most {limit}"),
+            about: format!(
+                "A dot is a cell that is judged, the line is where harm in the worst one surely is, as in the table; left of {limit}, at the vertical line, is what is to be met."
+            ),
+            label: "harm".into(),
+            decimals: 2,
+            reference: Some(limit),
+            rows: rows.collect(),
+            ..Strips::default()
+        })
+    };
+    limits.into_iter().map(chart).collect()
+}
+
+/// The row of a criterion, if cells are judged.
+fn strip(outcome: &Outcome) -> Option<Strip> {
+    let worst = outcome.worst()?;
+    let colour = match outcome.verdict {
+        Verdict::Meets | Verdict::Host => Colour::Number(2),
+        Verdict::FallsShort => Colour::Number(1),
+        _ => Colour::Muted,
+    };
+    Some(Strip {
+        name: outcome.criterion.clone(),
+        colour,
+        values: outcome.judged().map(|cell| (cell.place.clone(), cell.mean)).collect(),
+        mean: Some(worst.mean),
+        ci95: None,
+        bounds: worst.low.zip(worst.high).map(|(low, high)| [low, high]),
+        quartiles: None,
+        published: None,
     })
 }
 
@@ -392,7 +462,53 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_shown_to_lose_more_than_all() {
+    fn an_answer_of_lines_stands_below_the_table_of_a_terminal() {
+        let answer = "one after another. ".repeat(20).trim().to_owned();
+        let prose = Outcome { line: answer.clone(), ..outcome("8/security", Vec::new()) };
+        let judged = outcome("7.2/breaker", vec![found("a", false), found("b", true)]);
+        let all = vec![(Law::new("lia").unwrap(), vec![judged, prose])];
+        let text = shown(&all, HostId::SIM);
+        assert!(text.contains("8/security   ought    meets    -     -      below\n"), "{text}");
+        assert!(text.contains("\n8/security: one after another. one"), "{text}");
+        // The last line is as long as it is for every law.
+        let lines = text.lines().filter(|line| !line.starts_with("mean: "));
+        assert!(lines.clone().all(|line| line.chars().count() <= 80), "{text}");
+        // Files have it whole.
+        assert!(of_law(&all[0].1).markdown().contains(&answer));
+    }
+
+    #[test]
+    fn of_a_law_it_is_said_with_which_paths_it_is_judged() {
+        let about = |law: &str, most| about(&Law::new(law).unwrap().with_paths(most));
+        assert_eq!(about("lia", None), "");
+        assert_eq!(about("lia", Some(1)), " (with one path)");
+        assert_eq!(
+            about("reno", Some(2)),
+            " (with at most 2 paths; does not couple: several paths are judged as uncoupled)"
+        );
+    }
+
+    #[test]
+    fn the_page_has_a_chart_for_each_limit_with_a_row_for_each_criterion() {
+        let starved = Outcome { limit: 0.8, ..outcome("5.2/starvation", vec![found("c", true)]) };
+        let all = vec![
+            outcome("7.2/breaker", vec![found("a", false), found("b", true)]),
+            starved,
+            outcome("7.3/delay", vec![found("not judged", false)]),
+            outcome("8/security", Vec::new()),
+        ];
+        let [Part::Strips(first), Part::Strips(second)] = &charts(&all)[..] else { panic!() };
+        assert_eq!((first.reference, second.reference), (Some(0.2), Some(0.8)));
+        let [row] = &first.rows[..] else { panic!("{:?}", first.rows) };
+        assert_eq!((row.name.as_str(), row.bounds), ("7.2/breaker", Some([0.921, 1.0])));
+        assert_eq!(row.values, [("b".to_owned(), 0.99)]);
+        let law = Law::new("lia").unwrap();
+        let html = page(&[(law, all)], String::new(), Vec::new()).html();
+        assert!(html.contains("Harm, at most 0.8") && html.contains("0.92 to 1.00"), "{html}");
+    }
+
+    #[test]
+    fn a_figure_has_two_digits_and_its_bounds() {
         assert_eq!(value(&found("", true)), "0.99 (0.92 to 1.00)");
         assert_eq!(digits(-0.001), "0.00");
     }
