@@ -8,7 +8,8 @@ use narrows_evaluate::{
     seeds, select, shown,
 };
 use narrows_lab::page::{self, Fact, PageFile};
-use narrows_lab::{Error as LabError, HostId, Output, Provenance, json};
+use narrows_lab::{Error as LabError, HostId, Output, Provenance, json, sha256};
+use narrows_laws::user;
 use narrows_papers::grid::replaced;
 use narrows_papers::{Form, Grid, Runs, Store};
 
@@ -46,6 +47,7 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     let paths = args.paths.map(usize::from);
     let law = |name: &String| Law::new(name).map(|law| law.with_paths(paths));
     let laws = args.laws.iter().map(law).collect::<Result<Vec<_>, _>>()?;
+    unused(args, &laws)?;
     if let Some((at, law)) = laws
         .iter()
         .enumerate()
@@ -93,10 +95,9 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
         found.iter().map(|(law, criteria)| made(args, host.id(), seeds, law, criteria)).collect();
     if let Some(store) = &store {
         let mut output = Output::new(store.folder())?;
-        // Of its own name, so that calls for other laws, and those for some criteria, leave it alone.
-        let of = if args.only.is_empty() { "" } else { "-some" };
+        let suffix = suffix(args, host.id());
         for (made, (law, outcomes)) in made.iter().zip(&found) {
-            let name = format!("{}{of}{}", law.control(), host.id().suffix().replace(' ', "-"));
+            let name = format!("{}{suffix}", law.control());
             let table = of_law(outcomes).markdown();
             output.write(&format!("{name}.md"), |to| to.write_all(table.as_bytes()))?;
             output.write(&format!("{name}.json"), |to| to.write_all(json(made).as_bytes()))?;
@@ -114,6 +115,35 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
         file.write(&page_of(&found, provenance.command_line(), facts))?;
     }
     print(&if args.json { json(&made) } else { shown(&found, host.id()) })
+}
+
+/// A law that is loaded and not evaluated is a mistake.
+fn unused(args: &EvaluateArgs, laws: &[Law]) -> Result<(), Error> {
+    let (Some(file), Some(loaded)) = (&args.law, user::loaded()) else { return Ok(()) };
+    let is = |law: &Law| law.control().split('+').next() == Some(loaded.name());
+    if laws.iter().any(is) {
+        return Ok(());
+    }
+    let message = format!("its law is not evaluated; expected {} among the names", loaded.name());
+    Err(Error::input(file.display(), message))
+}
+
+/// What tells the tables of a call from those of others into the same folder: `-quick-5.1.2+7.10-on-quic`.
+fn suffix(args: &EvaluateArgs, host: HostId) -> String {
+    /// A file's name may have 255 bytes.
+    const LONGEST: usize = 100;
+    let only: Vec<&str> = args.only.iter().map(|name| name.trim()).collect();
+    let only = match only.join("+").replace('/', "-") {
+        long if long.len() > LONGEST => format!("some-{}", &sha256(&long)[..12]),
+        only => only,
+    };
+    let parts = [
+        args.quick.then(|| "quick".to_owned()),
+        Some(only).filter(|only| !only.is_empty()),
+        args.paths.map(|paths| format!("paths-{paths}")),
+    ];
+    let parts: String = parts.into_iter().flatten().map(|part| format!("-{part}")).collect();
+    parts + &host.suffix().replace(' ', "-")
 }
 
 /// Prints the criteria.

@@ -94,13 +94,22 @@ fn a_law_of_ones_own_is_judged_and_its_header_answers() {
     assert!(before < kept() && kept() < 2 * before, "{} runs, {before} before", kept());
     // Neither another law nor another selection takes the place of its tables.
     let of = |file: &str| fs::read_to_string(home.path().join("out").join(file)).unwrap();
-    let [tables, table] = ["mine-some.json", "mine-some.md"].map(of);
+    let of_these = "mine-quick-5.1.1-blackout+5.2-feedback+5.3";
+    let [tables, table] = ["json", "md"].map(|kind| of(&format!("{of_these}.{kind}")));
     assert_eq!(json(&tables)["criteria"][0]["criterion"], "5.1.1/blackout");
     assert!(table.contains("| 5.3.2/deployment | MUST | missing |"), "{table}");
     let reno = ["evaluate", "reno", "--quick", "--only", "5.3", "--out", "out", "--resume"];
     assert_eq!(run(&reno).0, Some(0));
-    assert_eq!(of("mine-some.json"), tables);
-    assert!(home.path().join("out/reno-some.md").is_file());
+    let mine = ["--only", "5.3", "--out", "out", "--resume"];
+    assert_eq!(run(&[&evaluate[..], &mine].concat()).0, Some(0));
+    assert_eq!(of(&format!("{of_these}.json")), tables);
+    for law in ["reno", "mine"] {
+        assert!(home.path().join(format!("out/{law}-quick-5.3.md")).is_file(), "{law}");
+    }
+    // Nor does the whole form, or one path.
+    let whole = ["evaluate", "mine", "--law", "mine.h", "--only", "5.3", "--paths", "1"];
+    assert_eq!(run(&[&whole[..], &["--out", "out", "--resume"]].concat()).0, Some(0));
+    assert!(home.path().join("out/mine-5.3-paths-1.md").is_file());
 }
 
 #[test]
@@ -133,15 +142,6 @@ fn a_law_that_crashes_falls_short_by_its_line_and_the_rest_is_judged() {
     assert_eq!(criterion["cells"].as_array().unwrap().len(), 0);
 }
 
-/// Receivers of QUIC do not misbehave; what else these criteria need it has.
-#[cfg(feature = "quic")]
-#[test]
-fn what_a_host_lacks_is_left_out_and_the_rest_is_judged_there() {
-    let home = tempfile::tempdir().unwrap();
-    let args = ["evaluate", "lia", "--quick", "--only", "5.1.1/blackout,7.6"];
-    let on = ["--on", "quic", "--out", "out"];
-    let (code, text, error) = said(&narrows(home.path(), &[&args[..], &on].concat()));
-    assert_eq!(code, Some(0), "{error}");
 /// A control of one path is not charged with what it does as several.
 #[test]
 fn with_one_path_cells_of_several_are_left_out() {
@@ -175,10 +175,22 @@ fn a_law_of_a_file_that_is_not_evaluated_is_a_mistake() {
     assert_eq!(said(&narrows(home.path(), &args)).0, Some(0));
 }
 
+/// Receivers of QUIC do not misbehave; what else these criteria need it has.
+#[cfg(feature = "quic")]
+#[test]
+fn what_a_host_lacks_is_left_out_and_the_rest_is_judged_there() {
+    let home = tempfile::tempdir().unwrap();
+    let args = ["evaluate", "lia", "--quick", "--only", "5.1.1/blackout,7.6"];
+    let on = ["--on", "quic", "--out", "out"];
+    let (code, text, error) = said(&narrows(home.path(), &[&args[..], &on].concat()));
+    assert_eq!(code, Some(0), "{error}");
     assert!(text.starts_with("lia, by RFC 9743 (BCP 133) on quic\n"), "{text}");
     assert!(text.contains("lia: 1 the host's, 1 left out"), "{text}");
     assert!(text.contains("schedulers and acknowledgements of their own"), "{text}");
-    let kept = json(&fs::read_to_string(home.path().join("out/lia-some-on-quic.json")).unwrap());
+    let kept = json(
+        &fs::read_to_string(home.path().join("out/lia-quick-5.1.1-blackout+7.6-on-quic.json"))
+            .unwrap(),
+    );
     let of = |number: usize| kept["criteria"][number].clone();
     assert_eq!((&kept["host"], &of(0)["verdict"]), (&"quic".into(), &"host".into()));
     assert_eq!((&of(1)["verdict"], &of(1)["runs"]), (&"left-out".into(), &0.into()));
@@ -216,6 +228,10 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
         (&["kernel:cubic"], "kernel:cubic: expected a law that the simulator runs"),
         (&["lia", "reno", "lia"], "lia: lia is named twice"),
         (&["lia", "--law", "none.h"], "none.h: no such file"),
+        (&["mine"], "; a law of your own by --law FILE.h"),
+        (&["lia", "--paths", "0"], "invalid value '0' for '--paths <N>'"),
+        (&["lia", "--paths", "1", "--docs", "docs"], "--docs"),
+        (&["list", "--paths", "1"], "--paths: list runs nothing"),
         (&["lia", "--docs", "docs"], "expected <!-- table criteria --> and <!-- end -->"),
         (&["lia", "--docs", "nowhere"], "nowhere/results/bcp133.md: cannot read"),
         (&["lia", "--report", "a.txt"], "expected a name that ends with .html"),
@@ -228,10 +244,6 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
     ] {
         let output = narrows(home.path(), &[&["evaluate"][..], args].concat());
         let (code, text, error) = said(&output);
-        (&["mine"], "; a law of your own by --law FILE.h"),
-        (&["lia", "--paths", "0"], "invalid value '0' for '--paths <N>'"),
-        (&["lia", "--paths", "1", "--docs", "docs"], "--docs"),
-        (&["list", "--paths", "1"], "--paths: list runs nothing"),
         assert_eq!((code, text.as_str()), (Some(2), ""), "{args:?}: {error}");
         assert!(error.contains(expected) && error.lines().count() == 1, "{args:?}: {error}");
     }

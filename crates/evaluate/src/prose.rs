@@ -23,7 +23,7 @@ impl Law {
     /// There is none of that name, it is the kernel's, or its header cannot be read.
     pub fn new(name: &str) -> Result<Law, Error> {
         let control: Algorithm =
-            name.parse().map_err(|message: String| Error::input(name, message))?;
+            name.parse().map_err(|message: String| Error::input(name, of_file(message)))?;
         let Some(ours) = control.ours() else {
             return Err(Error::input(
                 name,
@@ -80,6 +80,15 @@ impl Law {
     /// What the header says of a section: the paragraph that begins with `BCP 133, 5.3.1:`.
     pub fn says(&self, section: &str) -> Option<String> {
         paragraph(&self.header, section)
+    }
+}
+
+/// Why a name is no control, and how a law of one's own gets one, if it is not a slip of the pen.
+fn of_file(message: String) -> String {
+    let own = message.starts_with("unknown law") && !message.contains("did you mean");
+    match own && user::loaded().is_none() {
+        true => format!("{message}; a law of your own by --law FILE.h"),
+        false => message,
     }
 }
 
@@ -188,7 +197,13 @@ mod tests {
         let law = Law::new("gcubic+xcorr").unwrap();
         assert!(law.couples() && law.header.contains("gcubic"));
         assert!(!Law::new("reno").unwrap().couples());
-        assert!(Law::new("renno").unwrap_err().to_string().starts_with("renno: "));
+        let error = |name: &str| Law::new(name).unwrap_err().to_string();
+        assert!(error("renno").starts_with("renno: ") && !error("renno").contains("--law"));
+        assert!(
+            error("mine").ends_with("; a law of your own by --law FILE.h"),
+            "{}",
+            error("mine")
+        );
         assert!(
             Law::new("kernel:cubic").unwrap_err().to_string().contains("that the simulator runs")
         );
