@@ -192,7 +192,7 @@ fn the_page_of_a_capture_shows_groups_and_delays() {
     let file = home.path().join("page.html");
     let html = page(&["detect", capture], &file);
     assert!(html.contains("Flows #1 and #4 share a bottleneck; flows #2 and #3 share another."));
-    assert!(html.contains("concordance 0.99 of 26 observations"));
+    assert!(html.contains("concordance 0.99 of 24 observations"));
     let data = data(&html);
     // At the end each has the colour of the first of its group.
     let lanes = data["lanes"][0]["lanes"].as_array().unwrap();

@@ -33,6 +33,33 @@ impl Stamps {
     }
 }
 
+/// A delay by the stamps of a clock that counts ticks, as far as they show that it changes.
+///
+/// A stamp says nothing of when in its tick it was taken. Of packets that are sent in step with the ticks, this
+/// moment is all that changes, and it changes as a queue does. So a delay is known to lie within a tick, and counts
+/// as changed by no more than all that is known requires: changes below a tick are none, and of a queue as short
+/// as two ticks half is left.
+#[derive(Clone, Copy, Debug)]
+pub struct Known {
+    tick: i64,
+    /// Nanoseconds.
+    delay: Option<i64>,
+}
+
+impl Known {
+    /// Of stamps that count ticks of so many nanoseconds; 0: the delay is known as it is.
+    pub fn new(tick: i64) -> Known {
+        Known { tick, delay: None }
+    }
+
+    /// The delay, of which the stamps show that it is at most `most` and longer than that less a tick.
+    pub fn within(&mut self, most: i64) -> i64 {
+        let known = self.delay.unwrap_or(most).clamp(most.saturating_sub(self.tick), most);
+        self.delay = Some(known);
+        known
+    }
+}
+
 /// A time without packets, which may be one that the clock here was set ahead by.
 #[derive(Clone, Copy, Debug)]
 pub struct Gap {
@@ -161,6 +188,23 @@ mod tests {
                 assert_eq!(tick_of(hertz, 2.0, 200.0), Some(tick), "{hertz} Hz");
             }
         }
+    }
+
+    /// What is known of delays in units of a tenth of a tick: of packets sent so far after the last tick.
+    #[test]
+    fn what_the_moment_of_a_stamp_explains_is_no_change_of_delay() {
+        let seen = |tick: i64, of: &[(i64, i64)]| {
+            let mut known = Known::new(tick);
+            of.iter().map(|(delay, after)| known.within(delay + after)).collect::<Vec<_>>()
+        };
+        let in_step: Vec<(i64, i64)> = (0..50).map(|packet| (70, 3 * packet % 10)).collect();
+        assert_eq!(seen(10, &in_step), [70; 50]);
+        assert_eq!(seen(0, &[(70, 0), (70, 9), (72, 3)]), [70, 79, 75]);
+        // A queue of five ticks, first and last at its least.
+        let queue: Vec<(i64, i64)> = (0..=100).map(|at: i64| (50 - (at - 50).abs(), at % 7)).collect();
+        let seen = seen(10, &queue);
+        assert!(seen.iter().zip(&queue).all(|(seen, (right, _))| (seen - right).abs() <= 10));
+        assert!(seen.iter().max() >= Some(&40) && seen[100] <= 6);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::clock::Stamps;
+use crate::clock::{Known, Stamps};
 use crate::copies::{Again, Copies};
 use crate::packet::{End, Segment};
 use crate::sizes::Flows;
@@ -36,6 +36,7 @@ pub struct State {
     mss: u32,
     /// Stamps of the end that shows the delay, and when the first came.
     stamps: Option<(Stamps, i64)>,
+    known: Known,
     /// End of the data so far, and its newest segment's stamp and time.
     highest: Option<u32>,
     newest: (Option<u32>, i64),
@@ -59,6 +60,7 @@ impl State {
             tick,
             mss,
             stamps: None,
+            known: Known::new(tick),
             highest: None,
             newest: (None, 0),
             sent: VecDeque::new(),
@@ -148,14 +150,18 @@ impl State {
         Sample { delay, delivered: segment.len.div_ceil(self.mss) }
     }
 
-    /// From `sent`, a time here, to a stamp of the other clock, less what the two clocks differ.
+    /// From `sent`, a time here, to a stamp of the other clock, less what the two clocks differ; changed by no
+    /// more than the stamps [show](Known).
     fn since(&mut self, stamp: u32, now: i64, other: i64) -> i64 {
         let (stamps, first) = self.stamps.get_or_insert_with(|| (Stamps::new(stamp), now));
         // Stamps that jump to and fro add up to more than fits.
         let stamped = stamps.ticks(stamp).saturating_mul(self.tick);
         let here = other - *first;
         let delay = stamped.saturating_sub(here);
-        if self.signal == Signal::OwdReceiver { delay.saturating_neg() } else { delay }
+        self.known.within(match self.signal {
+            Signal::OwdReceiver => delay.saturating_neg(),
+            _ => delay.saturating_add(self.tick),
+        })
     }
 
     /// An acknowledgement passes, near the sender. The delay is that of the newest segment it covers

@@ -4,7 +4,11 @@ mod wire;
 
 use std::io::Write;
 
-use narrows_detect::{Error, Input, Limits, Observation, Signal, Source};
+use narrows_detect::{
+    Answer, Detection, Error, Input, Limits, Observation, Signal, Source, Verdict, detectors,
+};
+use narrows_laws::Params;
+use narrows_laws::detect::Why;
 use wire::{MSS, Record, Tcp, file, observations, open, pcap, records};
 
 const MS: i64 = 1_000_000;
@@ -92,7 +96,8 @@ fn near_the_receiver_delay_is_arrival_less_the_stamp() {
 
 #[test]
 fn near_the_sender_the_way_back_is_not_in_it() {
-    for (tick, error) in [(1_000, 0.002), (MS, 1.001)] {
+    // Two delays are each known to a tick.
+    for (tick, error) in [(1_000, 0.003), (MS, 2.001)] {
         let source = open(pcap(&flow(At::Sender, 1, Some(tick))));
         assert_eq!(source.recording().signal, Signal::OwdSender);
         let measured = largest_error(&observations(&source), queue);
@@ -108,6 +113,33 @@ fn without_a_fine_clock_it_is_the_round_trip_time() {
         let there_and_back = |packet| queue(packet) + queue_back(packet);
         let measured = largest_error(&observations(&source), there_and_back);
         assert!(measured < 0.002, "{measured} ms");
+    }
+}
+
+/// What is said of the first two flows.
+fn verdict(source: &Source) -> Verdict {
+    let xcorr = detectors(["xcorr"]).unwrap()[0];
+    let detection = Detection::new(source, xcorr, &Params::default()).unwrap();
+    detection.run::<Error>(&mut [], |_| Ok(())).unwrap().verdicts.remove(0)
+}
+
+/// Nothing but when in a tick each was sent changes what the stamps of such flows show.
+#[test]
+fn flows_that_send_in_step_with_the_ticks_show_no_queue() {
+    for (tick, every) in [(MS, 100_030_000), (MS, 20_010_000), (10 * MS, 50_130_000)] {
+        let messages = |client: u8| {
+            let each = move |packet: i64| {
+                let sent = 1_000 * MS + packet * every + i64::from(client) * MS / 10;
+                let seq = 1 + packet as u32 * 300;
+                let time = sent + MS / 5 + packet * 7_919 % 20 * 1_000;
+                Tcp { len: 300, ..Tcp::data(time, client, seq, Some((sender_clock(sent, tick), 1))) }
+            };
+            (0..60_000 * MS / every).map(each)
+        };
+        let source = open(pcap(&messages(1).chain(messages(2)).collect::<Vec<_>>()));
+        assert_eq!(source.recording().signal, Signal::OwdReceiver);
+        let found = verdict(&source);
+        assert_eq!((found.answer, found.why), (Answer::Unsure, Some(Why::Flat)), "{tick} {every}");
     }
 }
 
