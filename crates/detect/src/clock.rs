@@ -201,7 +201,8 @@ mod tests {
         assert_eq!(seen(10, &in_step), [70; 50]);
         assert_eq!(seen(0, &[(70, 0), (70, 9), (72, 3)]), [70, 79, 75]);
         // A queue of five ticks, first and last at its least.
-        let queue: Vec<(i64, i64)> = (0..=100).map(|at: i64| (50 - (at - 50).abs(), at % 7)).collect();
+        let queue: Vec<(i64, i64)> =
+            (0..=100).map(|at: i64| (50 - (at - 50).abs(), at % 7)).collect();
         let seen = seen(10, &queue);
         assert!(seen.iter().zip(&queue).all(|(seen, (right, _))| (seen - right).abs() <= 10));
         assert!(seen.iter().max() >= Some(&40) && seen[100] <= 6);

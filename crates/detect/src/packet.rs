@@ -1,6 +1,6 @@
 //! From a packet as it was captured to its TCP segment.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use etherparse::{IpNumber, LaxNetSlice, LaxSlicedPacket, TransportSlice};
 
@@ -9,6 +9,12 @@ pub use crate::wrapped::{Link, Skip};
 
 /// One end of a flow.
 pub type End = (IpAddr, u16);
+
+/// `10.0.0.1:40001 > 10.0.0.2:5001`.
+pub fn ends_name((from, to): (End, End)) -> String {
+    let [from, to] = [from, to].map(|(address, port)| SocketAddr::new(address, port));
+    format!("{from} > {to}")
+}
 
 /// A TCP segment.
 #[derive(Clone, Debug, PartialEq, Eq)]

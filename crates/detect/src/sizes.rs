@@ -63,21 +63,33 @@ pub fn leave_small<T>(
 ) -> Result<Option<String>, String> {
     let (before, all) = (flows.len(), share(flows));
     if before > 0 && !flows.iter().any(|flow| count(flow) >= least) {
-        let none = format!("no flow has {least} packets or more (--min-packets)");
+        let none = too_small(least);
         return match least == Limits::default().packets {
             true => Ok(Some(format!("{none}: all are analysed"))),
             false => Err(none),
         };
     }
     flows.retain(|flow| count(flow) >= least);
-    let flows_of = match before - flows.len() {
-        0 => return Ok(None),
-        1 => "1 flow".into(),
-        several => format!("{several} flows"),
-    };
+    let hid = before - flows.len();
     let share = all - share(flows);
-    Ok(Some(format!(
-        "hidden: {flows_of} of fewer than {least} packets, with {share:.1} % of the {of} \
+    Ok((hid > 0).then(|| hidden(hid, least, share, of)))
+}
+
+/// The note on so many flows with fewer than `least` packets, with `share` percent `of` the file.
+pub fn hidden(count: usize, least: u64, share: f64, of: &str) -> String {
+    let flows = flows(count);
+    format!(
+        "hidden: {flows} of fewer than {least} packets, with {share:.1} % of the {of} \
          (--min-packets 1 shows all)"
-    )))
+    )
+}
+
+/// What is wrong where all flows have fewer than `least` packets.
+pub fn too_small(least: u64) -> String {
+    format!("no flow has {least} packets or more (--min-packets)")
+}
+
+/// `1 flow`, `2 flows`.
+pub fn flows(count: usize) -> String {
+    if count == 1 { "1 flow".into() } else { format!("{count} flows") }
 }

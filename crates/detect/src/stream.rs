@@ -13,17 +13,21 @@ use crate::capture::{self, Packet};
 use crate::copies::{Again, Copies};
 use crate::live::Live;
 use crate::measure::State;
+use crate::others::Others;
 use crate::packet::{End, Segment};
 use crate::sizes::{COUNTED, Flows, forget_half};
 use crate::skipped::Skipped;
-use crate::survey::{Captured, again_note, choose, name, place, read};
+use crate::survey::{Captured, again_note, choose, cut_note, name, place, read};
 use crate::tally::{Entry, Way};
+use crate::translated::{self, Translated, translated};
 use crate::{Decision, Error, Found, Limits, MAX_FLOWS, Recording, Signal, mptcp};
 
 /// Between two looks at which flows there are, nanoseconds.
 const LOOK: i64 = 1_000_000_000;
 /// So long a flow has sent data before it tells its place and its clock, nanoseconds.
 const YOUNG: i64 = 2_000_000_000;
+/// In words.
+const LONG_ENOUGH: &str = "2 seconds";
 /// A flow that was silent so long has ended, nanoseconds.
 const SILENT: i64 = 15_000_000_000;
 /// What a flow sent counts so much less a second later: half after 7 s.
@@ -85,8 +89,12 @@ pub struct Stream {
     copies: Copies,
     skipped: Skipped,
     packets: u64,
-    /// Those that have a time and a segment.
+    /// Those that have a time and a segment, and those of them without all TCP options.
     timed: u64,
+    cut: u64,
+    /// Flows that have ended and were not compared; and those that are others, the largest of them.
+    gone: Others,
+    gone_translated: (usize, Option<Translated>),
     /// When the first packet came, and the newest, nanoseconds since 1970.
     span: Option<(i64, i64)>,
     /// When the present part began.
@@ -112,6 +120,8 @@ struct Followed {
     bytes: u64,
     recent: f64,
     slot: Option<usize>,
+    /// It was compared with others once.
+    joined: bool,
 }
 
 /// A flow that is compared.
@@ -147,6 +157,9 @@ impl Stream {
             skipped: Skipped::default(),
             packets: 0,
             timed: 0,
+            cut: 0,
+            gone: Others::default(),
+            gone_translated: (0, None),
             span: None,
             since: 0,
             look: 0,
@@ -184,18 +197,16 @@ impl Stream {
         result?;
         let (_, end) = self.span.unwrap_or_default();
         self.advance(end, &mut tell)?;
+        self.place();
         let damage = damage.filter(|_| !ended.load(Ordering::Relaxed));
         if self.slots.is_empty() {
+            let others = self.others();
             let message = match self.packets {
                 0 => damage.is_none().then(|| "no packet came".to_owned()),
-                _ => Some(format!(
-                    "found no TCP flow of {} packets of data or more (--min-packets) that gives a delay for {} s",
-                    self.limits.packets,
-                    YOUNG / 1_000_000_000
-                )),
+                _ => Some(others.none(&self.skipped, self.packets, self.limits, LONG_ENOUGH)),
             };
-            let skipped = self.skipped.note(self.packets);
-            let why: Vec<String> = damage.into_iter().chain(skipped).chain(message).collect();
+            let notes = self.notes().into_iter().chain(others.small(self.limits.packets));
+            let why: Vec<String> = damage.into_iter().chain(notes).chain(message).collect();
             return Err(Error::input(name, why.join("; ")).into());
         }
         let mut part = self.part();
@@ -223,6 +234,7 @@ impl Stream {
             }
         };
         self.timed += 1;
+        self.cut += u64::from(segment.cut);
         // Of the first packet, what follows shows whether its time is damaged.
         if self.timed == 2 && self.span.is_some_and(|(first, _)| capture::apart(first, packet.time))
         {
@@ -333,7 +345,8 @@ impl Stream {
         now: i64,
         tell: &mut impl FnMut(Event) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.flows.retain(|_, flow| flow.slot.is_some() || now.saturating_sub(flow.last) < SILENT);
+        let translated = self.translated();
+        self.forget(now, &translated);
         let mut mbit_per_s = vec![0.0; self.slots.len()];
         for flow in self.flows.values_mut() {
             let bytes = flow.entry.bytes();
@@ -354,7 +367,10 @@ impl Stream {
         let mut large: Vec<_> = self
             .flows
             .iter()
-            .filter(|(_, flow)| !compared(flow) && flow.may_join(now, self.limits.packets))
+            .filter(|(ends, flow)| {
+                let other = compared(flow) || translated.contains_key(ends);
+                !other && flow.may_join(now, self.limits.packets)
+            })
             .collect();
         large.sort_by(|(ends, a), (others, b)| {
             b.recent.total_cmp(&a.recent).then_with(|| ends.cmp(others))
@@ -394,6 +410,64 @@ impl Stream {
         Ok(())
     }
 
+    /// Those that are others.
+    fn translated(&self) -> Flows<(End, End), Translated> {
+        translated(self.flows.iter().map(|(ends, flow)| (ends, &flow.entry)))
+    }
+
+    /// Forgets flows that have ended and have no place, but for what there was of them.
+    fn forget(&mut self, now: i64, translated: &Flows<(End, End), Translated>) {
+        let Stream { flows, gone, gone_translated: (count, largest), limits, signal, .. } = self;
+        let signal = signal.as_ref().map(|(signal, _)| *signal);
+        flows.retain(|ends, flow| {
+            if flow.slot.is_some() || now.saturating_sub(flow.last) < SILENT {
+                return true;
+            }
+            match translated.get(ends) {
+                Some(of) => (*count, *largest) = (*count + 1, (*largest).max(Some(*of))),
+                None => flow.count(gone, limits.packets, signal),
+            }
+            false
+        });
+    }
+
+    /// Flows that are not compared.
+    fn others(&self) -> Others {
+        let mut others = self.gone;
+        let signal = self.signal.as_ref().map(|(signal, _)| *signal);
+        let translated = self.translated();
+        let flows = self.flows.iter().filter(|(ends, _)| !translated.contains_key(ends));
+        flows.for_each(|(_, flow)| flow.count(&mut others, self.limits.packets, signal));
+        others
+    }
+
+    /// What the user should know of its packets.
+    fn notes(&self) -> Vec<String> {
+        let ways = self.flows.values().flat_map(|flow| &flow.entry.ways);
+        let copies = ways.map(|way| {
+            let doubtful = if way.doubled() { way.doubtful } else { 0 };
+            way.copies + doubtful
+        });
+        let back = (self.back >= LOOK).then(|| {
+            format!(
+                "times go back by {:.3} s at most: the clock is taken to have gone on",
+                self.back as f64 / 1e9
+            )
+        });
+        let (gone, largest) = self.gone_translated;
+        let translated = self.translated();
+        let largest = translated.values().copied().chain(largest).max();
+        let count = gone + translated.len();
+        self.skipped
+            .note(self.packets)
+            .into_iter()
+            .chain(cut_note(self.cut, self.packets))
+            .chain(back)
+            .chain(again_note(copies.sum(), self.packets))
+            .chain(largest.map(|largest| translated::note(count, largest)))
+            .collect()
+    }
+
     /// Where the flows were captured.
     fn place(&mut self) -> Option<Captured> {
         let mut all: Vec<((End, End), &mut Entry)> =
@@ -429,7 +503,7 @@ impl Stream {
         let slot = self.slots.len();
         let flow = self.flows.get_mut(&ends);
         let entry = flow.map(|flow| {
-            flow.slot = Some(slot);
+            (flow.slot, flow.joined) = (Some(slot), true);
             &flow.entry
         });
         let (data, mss) = entry.map_or((0, 1), |entry| (entry.data(), entry.mss()));
@@ -476,16 +550,6 @@ impl Stream {
             entry.iter_mut().flat_map(|entry| &mut entry.ways).for_each(Way::end);
             entry.unwrap_or_default()
         };
-        let copies = all().flat_map(|entry| &entry.ways).map(|way| {
-            let doubtful = if way.doubled() { way.doubtful } else { 0 };
-            way.copies + doubtful
-        });
-        let back = (self.back >= LOOK).then(|| {
-            format!(
-                "times go back by {:.3} s at most: the clock is taken to have gone on",
-                self.back as f64 / 1e9
-            )
-        });
         let crowded = self.crowded.then(|| {
             format!(
                 "more than {} flows sent at a time: the others are left out (--flows)",
@@ -497,13 +561,15 @@ impl Stream {
         let flows: Vec<String> =
             self.slots.iter().zip(&entries).map(|(slot, of)| name(slot.ends, of, all())).collect();
         let multipath = entries.iter().map(|of| &of.multipath);
+        let (others, limits) = (self.others(), self.limits);
+        let lacking = self.signal.as_ref();
+        let lacking = lacking.map(|(signal, _)| others.notes(*signal, limits.at, LONG_ENOUGH));
         let notes = self
-            .skipped
-            .note(self.packets)
+            .notes()
             .into_iter()
-            .chain(again_note(copies.sum(), self.packets))
-            .chain(back)
+            .chain(others.small(limits.packets))
             .chain(captured.and_then(Captured::note))
+            .chain(lacking.into_iter().flatten())
             .chain(crowded)
             .chain(mptcp::notes(multipath.zip(flows.iter().map(String::as_str))));
         let recording = Recording {
@@ -525,10 +591,23 @@ impl Followed {
     /// Is it large enough, and old enough to tell its place and its clock?
     fn may_join(&self, now: i64, packets: u64) -> bool {
         let way = &self.entry.ways[self.entry.data()];
-        now - self.last < LOOK
-            && way.packets >= packets
-            && way.sent.is_some_and(|(first, last)| last - first >= YOUNG)
-            && way.is_translated().is_none()
+        now - self.last < LOOK && way.packets >= packets && !self.is_young()
+    }
+
+    /// Has it not sent for long?
+    fn is_young(&self) -> bool {
+        let sent = self.entry.ways[self.entry.data()].sent;
+        sent.is_none_or(|(first, last)| last - first < YOUNG)
+    }
+
+    /// Counts it among flows, by the limit of packets and the signal.
+    fn count(&self, flows: &mut Others, least: u64, signal: Option<Signal>) {
+        let mut entry = self.entry.clone();
+        entry.ways.iter_mut().for_each(Way::end);
+        match self.joined {
+            true => flows.analysed(&entry),
+            false => flows.count(&entry, least, self.is_young(), signal),
+        }
     }
 
     /// Which flows are forgotten first, when there are too many.

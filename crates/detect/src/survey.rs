@@ -1,23 +1,23 @@
 //! The first pass over a capture: which flows there are, how large, where they were captured, and
 //! which signal their packets give. It takes the same memory for any capture.
 
-use std::net::SocketAddr;
-
 use crate::capture::{self, Packet};
-use crate::copies::{Again, Copies, ends};
+use crate::copies::{Again, Copies};
 use crate::order::{Course, Order};
-use crate::packet::{End, Segment, Skip, segment};
+use crate::others::Others;
+use crate::packet::{End, Segment, Skip, ends_name, segment};
 use crate::place::{At, Clue, Decided, Why, places};
 use crate::sizes::{COUNTED, Flows, forget_half, leave_small, left_out};
 use crate::skipped::Skipped;
 use crate::tally::{Entry, Way};
+use crate::translated::{self, translated};
 use crate::{Error, Input, Limits, Signal, Traffic, mptcp};
-
-/// The IP protocol's number.
-const UDP: u8 = 17;
 
 /// Longer captures have damaged times, nanoseconds: a month.
 const LONG: i64 = 30 * 86_400_000_000_000;
+
+/// So long a flow has to send, that its clock is known.
+const LONG_ENOUGH: &str = "a second";
 
 /// A flow to be measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -126,64 +126,37 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     }
     let Counted { mut flows, forgotten, packets, skipped, cut, span, damage, .. } = counted;
     let (start, end) = span.unwrap_or_default();
-    let cut_off = skipped.of(Skip::Cut) > 0;
-    let udp = 2 * skipped.of(Skip::NotTcp(UDP)) > packets;
-    let skipped = skipped.note(packets);
+    let skips = skipped.note(packets);
     flows.values_mut().flat_map(|entry| &mut entry.ways).for_each(Way::end);
     let copies = flows.values().flat_map(|entry| &entry.ways).map(|way| way.copies).sum();
     let twice = again_note(copies, packets);
-    let nat = leave_translated(&mut flows);
-    let cut = (cut > 0)
-        .then(|| format!("{cut} of {packets} packets were captured without all TCP options"));
+    let nat = translated(flows.iter());
+    flows.retain(|ends, _| !nat.contains_key(ends));
+    let nat = nat.values().max().map(|largest| translated::note(nat.len(), *largest));
+    let cut = cut_note(cut, packets);
 
-    let empty = flows.values().filter(|entry| entry.bytes() == 0).count();
-    let mut sized: Vec<_> = flows.into_iter().filter(|(_, entry)| entry.bytes() > 0).collect();
+    let (mut sized, empty): (Vec<_>, Vec<_>) =
+        flows.into_iter().partition(|(_, entry)| entry.bytes() > 0);
     sized.sort_by(|(ends, a), (others, b)| b.bytes().cmp(&a.bytes()).then(ends.cmp(others)));
-    let of = |sized: &[(_, Entry)]| -> u64 { sized.iter().map(|(_, entry)| entry.bytes()).sum() };
-    let all = of(&sized);
-    let percent = |bytes: u64| 100.0 * bytes as f64 / all.max(1) as f64;
     let placed = place(
         &mut sized.iter_mut().map(|(ends, entry)| (*ends, entry)).collect::<Vec<_>>(),
         limits.at,
     );
-    let packets = |(_, entry): &(_, Entry)| entry.traffic().packets;
-    let share = |sized: &[(_, Entry)]| percent(of(sized));
-    let small = leave_small(&mut sized, limits.packets, packets, share, "data");
+    let packets_of = |(_, entry): &(_, Entry)| entry.traffic().packets;
+    // Where none is large enough all are taken, or that is wrong.
+    let large = sized.iter().any(|flow| packets_of(flow) >= limits.packets);
+    let least = if large { limits.packets } else { 0 };
+    let kept = sized.iter().filter(|flow| packets_of(flow) >= least).map(|(_, entry)| entry);
+    let signal = choose(kept);
+    let mut others = Others::default();
+    let all = sized.iter().chain(&empty);
+    all.for_each(|(_, entry)| others.count(entry, least, false, signal));
+    let share = |sized: &[(_, Entry)]| others.share(sized.iter().map(|(_, of)| of.bytes()).sum());
+    let small = leave_small(&mut sized, limits.packets, packets_of, share, "data");
     let small = small.map_err(|message| Error::input(input.name(), message))?;
-    let kept = of(&sized);
-    // Data whose delays are not in the capture, as its packets were cut too short.
-    let lacking = |signal: Option<Signal>| -> u64 {
-        let gives = |entry: &Entry| signal.is_some_and(|signal| entry.gives(signal).is_some());
-        let lacking = sized.iter().filter(|(_, entry)| entry.cut && !gives(entry));
-        lacking.map(|(_, entry)| entry.bytes()).sum()
-    };
-    let notes = skipped.into_iter().chain(cut).chain(order.notes()).chain(twice).chain(nat);
-    let signal = choose(sized.iter().map(|(_, entry)| entry));
-    let messages = messages(sized.iter().map(|(_, entry)| entry));
-    let too_short = lacking(signal);
-    let signal = signal.filter(|_| 2 * too_short <= kept);
-    let Some(signal) = signal else {
-        const LONGER: &str = "capture 128 bytes of each packet (tcpdump -s 128)";
-        let message = if sized.is_empty() && cut_off {
-            format!("found no TCP flows with data; {LONGER}")
-        } else if sized.is_empty() && empty > 0 {
-            format!(
-                "expected TCP flows with data, found {empty} without: no packet of their data is there"
-            )
-        } else if sized.is_empty() {
-            let log = "; if it is QUIC, give the log of an end (qlog)";
-            format!("expected TCP flows with data, found none{}", if udp { log } else { "" })
-        } else if 2 * too_short > kept {
-            let percent = 100.0 * too_short as f64 / kept as f64;
-            format!("flows with {percent:.0} % of the data give no delay; {LONGER}")
-        } else {
-            let given = limits.at.map_or(String::new(), |at| format!(" (--at {at})"));
-            let why = messages.map_or(String::new(), |why| format!("{why}; "));
-            format!(
-                "{why}no flow gives a delay{given}: expected packets of at least a second with TCP timestamps, \
-                 or, captured near the sender, with their acknowledgements"
-            )
-        };
+    let notes = skips.into_iter().chain(cut).chain(order.notes()).chain(twice).chain(nat);
+    let Some(signal) = signal.filter(|_| !others.is_cut()) else {
+        let message = others.none(&skipped, packets, limits, LONG_ENOUGH);
         let why: Vec<String> =
             damage.into_iter().chain(notes).chain(small).chain([message]).collect();
         return Err(Error::input(input.name(), why.join("; ")));
@@ -199,32 +172,14 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     }
     notes.extend(small);
     notes.extend(placed.as_ref().and_then(Captured::note));
-    let chosen: Vec<usize> = (0..sized.len())
-        .filter(|&index| sized[index].1.gives(signal).is_some())
-        .take(limits.flows)
-        .collect();
-    let smallest = chosen.last().copied().unwrap_or_default();
-    let skipped: Vec<usize> = (0..smallest).filter(|index| !chosen.contains(index)).collect();
-    let bytes = |of: &[usize]| -> u64 { of.iter().map(|&index| sized[index].1.bytes()).sum() };
-    if signal != Signal::OwdReceiver {
-        notes.extend(messages);
-    }
-    if !skipped.is_empty() {
-        notes.push(format!(
-            "skipped, without {}: {} of the largest, with {:.1} % of the data",
-            if limits.at == Some(At::Middle) {
-                signal.about_in_the_middle()
-            } else {
-                signal.about()
-            },
-            skipped.len(),
-            percent(bytes(&skipped))
-        ));
-    }
-    let others = sized.len() - chosen.len() - skipped.len() + forgotten;
-    if others > 0 {
-        let share = percent(kept - bytes(&chosen) - bytes(&skipped));
-        notes.push(left_out(chosen.len(), others, forgotten, share, "data"));
+    notes.extend(others.notes(signal, limits.at, LONG_ENOUGH));
+    let give = (0..sized.len()).filter(|&index| sized[index].1.gives(signal).is_some());
+    let mut chosen: Vec<usize> = give.collect();
+    let beyond = chosen.split_off(limits.flows.min(chosen.len()));
+    let left = beyond.len() + forgotten;
+    if left > 0 {
+        let share = others.share(beyond.iter().map(|&index| sized[index].1.bytes()).sum());
+        notes.push(left_out(chosen.len(), left, forgotten, share, "data"));
     }
     let flows = chosen.iter().map(|&index| {
         let (ends, entry) = &sized[index];
@@ -245,15 +200,9 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     Ok(Survey { signal, captured, flows, notes, order, start, end })
 }
 
-/// The note on flows of messages.
-fn messages<'a>(flows: impl Iterator<Item = &'a Entry>) -> Option<String> {
-    let count = flows.filter(|entry| entry.is_messages()).count();
-    (count > 0).then(|| {
-        let flows = if count == 1 { "1 flow has" } else { &format!("{count} flows have") };
-        format!(
-            "{flows} messages only, whose acknowledgements wait for an answer or for more: they show no delay"
-        )
-    })
+/// The note on packets of which too little was kept.
+pub fn cut_note(cut: u64, packets: u64) -> Option<String> {
+    (cut > 0).then(|| format!("{cut} of {packets} packets were captured without all TCP options"))
 }
 
 /// The note on copies.
@@ -264,35 +213,6 @@ pub fn again_note(copies: u64, packets: u64) -> Option<String> {
              interfaces or ports has each packet more than once)"
         )
     })
-}
-
-/// Takes out the flows that are others, behind a router that translates addresses; and the note on them.
-fn leave_translated(flows: &mut Flows<(End, End), Entry>) -> Option<String> {
-    let before: Flows<u64, (End, End)> =
-        flows.keys().flat_map(|&(a, b)| [(ends(a, b), (a, b)), (ends(b, a), (b, a))]).collect();
-    let mut left: Vec<(u64, [(End, End); 2])> = Vec::new();
-    flows.retain(|&ends, entry| {
-        let first = entry.ways[entry.data()].is_translated();
-        let first = first.and_then(|first| before.get(&first));
-        // Of two that are each other one stays.
-        let mutual = |first: &&(End, End)| {
-            let this = entry.ends(ends);
-            left.iter().any(|(_, of)| *of == [**first, this])
-        };
-        let first = first.filter(|first| !mutual(first));
-        left.extend(first.map(|first| (entry.bytes(), [entry.ends(ends), *first])));
-        first.is_none()
-    });
-    let &(_, [largest, first]) = left.iter().max()?;
-    let others = match left.len() {
-        1 => String::new(),
-        more => format!(", and {} more", more - 1),
-    };
-    Some(format!(
-        "left out: {} is {} with translated addresses (NAT){others}",
-        ends_name(largest),
-        ends_name(first),
-    ))
 }
 
 /// Decides where the flows were captured; why, of the largest, and what that follows from.
@@ -387,15 +307,15 @@ pub fn read<'a>(packet: &Packet<'a>) -> Result<Segment<'a>, Skip> {
 }
 
 /// The signal that most data gives. One-way delay is before round-trip times, which have the queues
-/// of the way back in them, as long as half of the data gives it.
+/// of the way back in them, as long as half of the data gives it, of two flows.
 pub fn choose<'a>(flows: impl Iterator<Item = &'a Entry> + Clone) -> Option<Signal> {
-    let bytes = |signal| -> u64 {
-        let give = flows.clone().filter(|entry| entry.gives(signal).is_some());
-        give.map(Entry::bytes).sum()
-    };
+    let give = |signal| flows.clone().filter(move |entry| entry.gives(signal).is_some());
+    let bytes = |signal| -> u64 { give(signal).map(Entry::bytes).sum() };
     let [receiver, sender, rtt] = [Signal::OwdReceiver, Signal::OwdSender, Signal::Rtt].map(bytes);
-    let (near_sender, most) =
-        if 2 * sender >= rtt { (Signal::OwdSender, sender) } else { (Signal::Rtt, rtt) };
+    // Not where that leaves one alone.
+    let compares = give(Signal::OwdSender).count() > 1 || give(Signal::Rtt).count() < 2;
+    let near_sender = if compares && 2 * sender >= rtt { Signal::OwdSender } else { Signal::Rtt };
+    let most = if near_sender == Signal::Rtt { rtt } else { sender };
     match (receiver, most) {
         (0, 0) => None,
         (receiver, most) if receiver >= most => Some(Signal::OwdReceiver),
@@ -421,10 +341,4 @@ pub fn name<'a>(
         name += &format!(" {token:08x}");
     }
     name
-}
-
-/// `10.0.0.1:40001 > 10.0.0.2:5001`.
-fn ends_name((from, to): (End, End)) -> String {
-    let [from, to] = [from, to].map(|(address, port)| SocketAddr::new(address, port));
-    format!("{from} > {to}")
 }

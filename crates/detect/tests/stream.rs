@@ -197,9 +197,7 @@ fn the_largest_now_take_the_place_of_small_ones_and_others_are_named() {
 fn a_stream_without_flows_says_what_was_skipped() {
     let thin: Vec<Tcp> = flow(1, 1, 2).take(50).collect();
     let error = stream(pcap(&thin), 1 << 16, Limits::default(), |_| Ok(())).unwrap_err();
-    let expected = "stream: found no TCP flow of 100 packets of data or more (--min-packets) that gives a \
-                    delay for 2 s";
-    assert_eq!(error.to_string(), expected);
+    assert_eq!(error.to_string(), "stream: no flow has 100 packets or more (--min-packets)");
     let mut cut = pcap(&thin);
     cut.truncate(cut.len() - 3);
     let error = stream(cut, 1 << 16, Limits::default(), |_| Ok(())).unwrap_err().to_string();
@@ -209,6 +207,81 @@ fn a_stream_without_flows_says_what_was_skipped() {
     assert_eq!(of(file(101, &[])), "stream: no packet came");
     let damaged = of(file(101, &[])[..10].to_vec());
     assert_eq!(damaged, "stream: its header is damaged, nothing can be read");
+}
+
+/// What is said of a capture that is read as it comes, and of the same as a file.
+fn said(bytes: Vec<u8>) -> [Result<Vec<String>, String>; 2] {
+    let part = stream(bytes.clone(), 1 << 16, Limits::default(), |_| Ok(()));
+    let file = Source::open(Input::bytes("stream", bytes), None, Limits::default());
+    [
+        part.map(|part| part.recording.notes).map_err(|error| error.to_string()),
+        file.map(|file| file.recording().notes.clone()).map_err(|error| error.to_string()),
+    ]
+}
+
+#[test]
+fn a_stream_that_gives_nothing_says_why_as_its_file_does() {
+    let answered = |packet: Tcp| {
+        let Tcp { time, client, seq, .. } = packet;
+        [packet, Tcp::ack(time, client, seq + MSS, None)]
+    };
+    let unstamped = || flow(1, 1, 10).map(|packet| Tcp { stamps: None, ..packet });
+    let acks: Vec<Tcp> = unstamped().flat_map(answered).filter(|packet| !packet.forward).collect();
+    let cut = |length: usize| {
+        let mut all = two();
+        all.iter_mut().for_each(|(_, data, _)| data.truncate(length));
+        file(101, &all)
+    };
+    // Near the sender: requests that are answered at once, and each again 30 ms later.
+    let messages = (0..1000).flat_map(|number: u32| {
+        let sent = 1_000 * MS + i64::from(number) * 10 * MS;
+        let request = Tcp { len: 100, ..Tcp::data(sent, 1, 1 + 100 * number, None) };
+        let answer = Tcp::ack(sent + 30 * MS, 1, 101 + 100 * number, None);
+        [request, Tcp { seq: 1 + 10 * number, len: 10, ..answer }]
+    });
+    for (bytes, why) in [
+        (
+            pcap(&unstamped().collect::<Vec<_>>()),
+            "no flow gives a delay: expected packets of at least ",
+        ),
+        (
+            pcap(&acks),
+            "expected TCP flows with data, found 1 without: no packet of their data is there",
+        ),
+        (cut(45), "flows with 100 % of the data give no delay; capture 128 bytes of each packet"),
+        (cut(30), "found no TCP flows with data; capture 128 bytes of each packet"),
+        (
+            pcap(&messages.collect::<Vec<_>>()),
+            "1 flow has messages only, whose acknowledgements wait ",
+        ),
+    ] {
+        let [stream, file] = said(bytes).map(Result::unwrap_err);
+        assert!(stream.contains(why), "{stream}");
+        assert_eq!(stream.replace("2 seconds with", "a second with"), file);
+    }
+}
+
+#[test]
+fn a_stream_says_of_flows_that_are_not_compared_what_its_file_does() {
+    let of = |client, from_s, to_s| flow(client, from_s, to_s).collect::<Vec<_>>();
+    let unstamped = of(3, 1, 20).into_iter().map(|packet| Tcp { stamps: None, ..packet });
+    let all = [of(1, 1, 50), of(2, 1, 50), unstamped.collect(), of(4, 3, 10)[..90].to_vec()];
+    let [stream, file] = said(pcap(&all.concat())).map(Result::unwrap);
+    assert_eq!(stream, file);
+    assert!(
+        stream[0].starts_with("hidden: 1 flow of fewer than 100 packets, with 0.1 %"),
+        "{stream:?}"
+    );
+    assert!(
+        stream.last().unwrap().starts_with("skipped, without one-way delay, by timestamps, "),
+        "{stream:?}"
+    );
+    assert!(stream.last().unwrap().contains(": 1 flow, with 16.2 % of the data"), "{stream:?}");
+    // One of enough packets whose place and clock nobody can tell in so short a time.
+    let [stream, _] =
+        said(pcap(&[of(1, 1, 50), of(2, 1, 50), of(3, 2, 3)].concat())).map(Result::unwrap);
+    let brief = "skipped, as they sent for less than 2 seconds: 1 flow, with 1.0 % of the data";
+    assert_eq!(stream.last().unwrap(), brief);
 }
 
 /// Two flows through one queue for 30 s.
@@ -258,7 +331,7 @@ fn times_of_any_size_are_read_to_the_end() {
     let far = [u64::MAX, 5, u64::MAX, 6, 7, u64::MAX - 1, u64::MAX, u64::MAX];
     let packets = far.map(|stamp| (stamp, &data[..]));
     let error = stream(pcapng(&packets), 1 << 16, TWO, |_| Ok(())).unwrap_err().to_string();
-    assert!(error.contains("found no TCP flow of 100 packets"), "{error}");
+    assert!(error.contains("no flow has 100 packets or more"), "{error}");
 }
 
 #[test]
