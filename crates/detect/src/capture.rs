@@ -9,7 +9,8 @@ use pcap_parser::{Block, PcapBlockOwned, PcapError, create_reader};
 
 use crate::input::Reader;
 use crate::order::{Order, Part};
-use crate::packet::{Link, Skip};
+use crate::packet::{Link, Packet, Skip};
+use crate::sorted::Sorted;
 use crate::{Error, Input};
 
 /// Bytes read at once.
@@ -32,23 +33,6 @@ const BEGINNINGS: [[u8; 4]; 7] = [
 /// Is a file that begins so a capture?
 pub fn is_capture(beginning: &[u8]) -> bool {
     BEGINNINGS.iter().any(|known| beginning == known)
-}
-
-/// A packet as it was captured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Packet<'a> {
-    /// Its place in the file, from 1.
-    pub number: u64,
-    /// Nanoseconds since 1970.
-    pub time: i64,
-    /// The number of a link type that is not known here.
-    pub link: Result<Link, u16>,
-    /// What was kept of it.
-    pub data: &'a [u8],
-    /// Its bytes on the wire.
-    pub wire: u32,
-    /// It is of no use, as its time is damaged or not there.
-    pub skip: Option<Skip>,
 }
 
 /// What a file's packets came through.
@@ -126,9 +110,11 @@ pub fn for_each(
     let longest = (LONGEST / parts.len()).max(BUFFER);
     let readings = parts.into_iter().map(|part| Reading::begin(input, part, longest));
     let mut readings = readings.collect::<Result<Vec<_>, _>>()?;
+    let mut sorted = Sorted::new(order.disorder());
     while let Some(first) = first(&mut readings) {
-        first.give(&mut each);
+        first.give(&mut |packet| sorted.add(packet, &mut each));
     }
+    sorted.end(&mut each);
     Ok(readings.into_iter().find_map(|reading| reading.packets.damage))
 }
 

@@ -34,6 +34,7 @@ mod reference;
 mod report;
 mod sizes;
 mod skipped;
+mod sorted;
 mod source;
 mod stream;
 mod survey;

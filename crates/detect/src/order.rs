@@ -1,5 +1,6 @@
 //! Captures whose times go back: parts of a file that were captured at the same time and stand one after
-//! the other (`mergecap -a`, sections of pcapng), and clocks that were set, back or ahead.
+//! the other (`mergecap -a`, sections of pcapng), clocks that were set, back or ahead, and packets of several
+//! interfaces that were written in turn (dumpcap).
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,7 +8,11 @@ use std::ops::Range;
 use crate::clock::Gap;
 
 /// Times that go back by less are disorder, or small corrections of a clock, nanoseconds.
-const BACK: i64 = 1_000_000_000;
+pub const BACK: i64 = 1_000_000_000;
+
+/// Less disorder changes nothing, and of less nothing is said, nanoseconds.
+pub const DISORDER: i64 = 1_000_000;
+const NOTED: i64 = 20 * DISORDER;
 
 /// After so long without any packet the clock may have been set ahead, nanoseconds.
 const GAP: i64 = 2_000_000_000;
@@ -34,6 +39,8 @@ const AHEAD: i32 = 1 << 22;
 #[derive(Clone, Debug, Default)]
 pub struct Order {
     steps: Vec<Step>,
+    /// Nanoseconds.
+    disorder: i64,
 }
 
 /// A place where the time goes back, or too far ahead.
@@ -43,7 +50,10 @@ struct Step {
     number: u64,
     /// Nanoseconds; less than 0 where it goes ahead.
     back: i64,
-    /// How much more often flows go on behind it than not. If they do, the clock was set back.
+    /// The newest time before it.
+    newest: i64,
+    /// How much more often flows go on behind it, at times that they had before, than not. If they do, the clock
+    /// was set back.
     goes_on: i32,
 }
 
@@ -71,7 +81,13 @@ impl Part {
 impl Order {
     /// Is that the order of the file, with its times?
     pub fn is_plain(&self) -> bool {
-        self.steps.is_empty()
+        self.steps.is_empty() && self.disorder == 0
+    }
+
+    /// By how much packets of a part are behind others before them at most, nanoseconds; 0 if that is too little to
+    /// matter.
+    pub fn disorder(&self) -> i64 {
+        self.disorder
     }
 
     /// The parts, at least one.
@@ -128,8 +144,20 @@ impl Order {
         put.into_iter()
             .chain(note(true, "the clock was set back, and is taken to have gone on"))
             .chain(ahead)
+            .chain(disorder_note(self.disorder))
             .collect()
     }
+}
+
+/// The note on packets that are so far behind others, nanoseconds.
+pub fn disorder_note(disorder: i64) -> Option<String> {
+    let seconds = disorder as f64 / 1e9;
+    (disorder >= NOTED).then(|| {
+        format!(
+            "packets are up to {seconds:.3} s behind others before them, as of several interfaces: read in the order of \
+             time"
+        )
+    })
 }
 
 /// A gap, and what is known of it.
@@ -152,7 +180,7 @@ impl Silence {
         let ahead = self.ahead.filter(|&ahead| ahead >= BACK + self.length / UNLIKE)?;
         // Of a queue that changed meanwhile nothing is known: then no time passed at all.
         let by = if self.length - ahead < BACK { self.length } else { ahead };
-        Some(Step { number: self.gap.number, back: -by, goes_on: SURE })
+        Some(Step { number: self.gap.number, back: -by, newest: self.gap.from, goes_on: SURE })
     }
 }
 
@@ -179,11 +207,14 @@ impl Course {
         }
         if back < BACK {
             self.newest = Some(newest.max(time));
+            if back >= DISORDER {
+                self.order.disorder = self.order.disorder.max(back);
+            }
         } else if self.order.steps.len() == STEPS {
             self.lost = true;
         } else {
             self.newest = Some(time);
-            self.order.steps.push(Step { number, back, goes_on: 0 });
+            self.order.steps.push(Step { number, back, newest, goes_on: 0 });
             self.gaps.iter_mut().for_each(|silence| silence.over = true);
         }
     }
@@ -200,12 +231,17 @@ impl Course {
         }
     }
 
-    /// Data of a flow whose first packet has a number; it ends so far behind the flow's newest before.
-    /// The first that come after a place tell its kind.
-    pub fn data(&mut self, first: u64, ahead: i32) {
-        let place = self.order.steps.last_mut();
-        if let Some(step) = place.filter(|step| first < step.number && step.goes_on.abs() < SURE) {
-            step.goes_on += if (1..AHEAD).contains(&ahead) { 1 } else { -1 };
+    /// Data of a flow whose first packet has a number, and whose newest data before passed at `last`; it passes at
+    /// `time`, and ends so far behind the newest. The first that come after a place tell its kind, at times that
+    /// were there before it.
+    pub fn data(&mut self, first: u64, last: i64, time: i64, ahead: i32) {
+        let known = |step: &&mut Step| {
+            first < step.number && time < step.newest && step.goes_on.abs() < SURE
+        };
+        if let Some(step) = self.order.steps.last_mut().filter(known) {
+            // Of parts that were written in turn each goes on with its own times.
+            let goes_on = (1..AHEAD).contains(&ahead) && time < last;
+            step.goes_on += if goes_on { 1 } else { -1 };
         }
     }
 

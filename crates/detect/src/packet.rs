@@ -10,6 +10,23 @@ pub use crate::wrapped::{Link, Skip};
 /// One end of a flow.
 pub type End = (IpAddr, u16);
 
+/// A packet as it was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Its place in the file, from 1.
+    pub number: u64,
+    /// Nanoseconds since 1970.
+    pub time: i64,
+    /// The number of a link type that is not known here.
+    pub link: Result<Link, u16>,
+    /// What was kept of it.
+    pub data: &'a [u8],
+    /// Its bytes on the wire.
+    pub wire: u32,
+    /// It is of no use, as its time is damaged or not there.
+    pub skip: Option<Skip>,
+}
+
 /// `10.0.0.1:40001 > 10.0.0.2:5001`.
 pub fn ends_name((from, to): (End, End)) -> String {
     let [from, to] = [from, to].map(|(address, port)| SocketAddr::new(address, port));

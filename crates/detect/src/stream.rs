@@ -9,14 +9,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use narrows_laws::{Detector, Params};
 
-use crate::capture::{self, Packet};
+use crate::capture;
 use crate::copies::{Again, Copies};
 use crate::live::Live;
 use crate::measure::State;
+use crate::order::disorder_note;
 use crate::others::Others;
-use crate::packet::{End, Segment};
+use crate::packet::{End, Packet, Segment};
 use crate::sizes::{COUNTED, Flows, forget_half};
 use crate::skipped::Skipped;
+use crate::sorted::Sorted;
 use crate::survey::{Captured, again_note, choose, cut_note, name, place, read};
 use crate::tally::{Entry, Way};
 use crate::translated::{self, Translated, translated};
@@ -104,6 +106,8 @@ pub struct Stream {
     /// What the clock lacks since it was set back, nanoseconds; and by how much it went back at most.
     lacks: i64,
     back: i64,
+    /// By how much packets were behind others, nanoseconds.
+    disorder: i64,
     /// The packet before was behind the newest, too.
     behind: bool,
     /// Flows that were large enough, and had no place.
@@ -165,6 +169,7 @@ impl Stream {
             look: 0,
             lacks: 0,
             back: 0,
+            disorder: 0,
             behind: false,
             crowded: false,
         })
@@ -188,11 +193,21 @@ impl Stream {
         mut tell: impl FnMut(Event) -> Result<(), E>,
     ) -> Result<Part, E> {
         let mut result = Ok(());
+        let mut sorted = Sorted::default();
         let damage = capture::follow(from, |packet| {
+            sorted.learn(&packet);
+            self.disorder = sorted.disorder();
+            sorted.add(packet, &mut |packet| {
+                if result.is_ok() {
+                    result = self.packet(&packet, &mut tell);
+                }
+            });
+            result.is_ok()
+        });
+        sorted.end(&mut |packet| {
             if result.is_ok() {
                 result = self.packet(&packet, &mut tell);
             }
-            result.is_ok()
         });
         result?;
         let (_, end) = self.span.unwrap_or_default();
@@ -463,6 +478,7 @@ impl Stream {
             .into_iter()
             .chain(cut_note(self.cut, self.packets))
             .chain(back)
+            .chain(disorder_note(self.disorder))
             .chain(again_note(copies.sum(), self.packets))
             .chain(largest.map(|largest| translated::note(count, largest)))
             .collect()

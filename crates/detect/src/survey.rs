@@ -1,11 +1,11 @@
 //! The first pass over a capture: which flows there are, how large, where they were captured, and
 //! which signal their packets give. It takes the same memory for any capture.
 
-use crate::capture::{self, Packet};
+use crate::capture;
 use crate::copies::{Again, Copies};
 use crate::order::{Course, Order};
 use crate::others::Others;
-use crate::packet::{End, Segment, Skip, ends_name, segment};
+use crate::packet::{End, Packet, Segment, Skip, ends_name, segment};
 use crate::place::{At, Clue, Decided, Why, places};
 use crate::sizes::{COUNTED, Flows, forget_half, leave_small, left_out};
 use crate::skipped::Skipped;
@@ -103,8 +103,11 @@ fn count(input: &Input, order: &Order) -> Result<Counted, Error> {
         }
         // A copy ends where the packet did, whatever the clock.
         let counts = segment.len > 0 && !matches!(again, Some(Again::Copy { .. }));
-        if let (Some(first), Some(highest), true) = (this.first, this.highest, counts) {
-            counted.course.data(first, segment.end().wrapping_sub(highest) as i32);
+        if let (Some(first), Some((_, last)), Some(highest), true) =
+            (this.first, this.sent, this.highest, counts)
+        {
+            let ahead = segment.end().wrapping_sub(highest) as i32;
+            counted.course.data(first, last, packet.time, ahead);
         }
         entry.see(way, packet.time, &segment, again);
     })?;

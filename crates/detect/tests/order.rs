@@ -48,6 +48,57 @@ fn interfaces_that_stand_one_after_the_other_are_read_together() {
     assert_eq!(observations(&source), observations(&open(appended(&[flow(1)]))));
 }
 
+/// Parts of 2.5 s of each of two interfaces in turn, written when they were full.
+#[test]
+fn interfaces_that_were_written_in_turn_are_read_together() {
+    let right = open(file(101, &records(&[flow(1), flow(2)].concat())));
+    let (one, other) = (records(&flow(1)), records(&flow(2)));
+    let turns = one.chunks(1000).zip(other.chunks(1000));
+    let source =
+        open(file(101, &turns.flat_map(|(one, other)| [one, other].concat()).collect::<Vec<_>>()));
+    assert_eq!(observations(&source), observations(&right));
+    let [note] = &source.recording().notes[..] else { panic!("{:?}", source.recording().notes) };
+    assert!(note.starts_with("times go back 4 times, first at packet 1001, by 2."), "{note}");
+    let place = "what follows was captured at the same time, and is read in its place";
+    assert!(note.ends_with(place), "{note}");
+}
+
+/// Packets in batches, of one interface and of the other; or data and what acknowledges it in two.
+#[test]
+fn packets_less_than_a_second_late_are_sorted() {
+    let mut both = [flow(1), flow(2)].concat();
+    // Acknowledged a little later, as which of two at one time was the first is lost.
+    both.iter_mut().filter(|packet| !packet.forward).for_each(|packet| packet.time += MS / 100);
+    let right = open(file(101, &records(&both)));
+    for late in [30, 250, 900] {
+        for of in [|packet: &Tcp| packet.client == 2, |packet: &Tcp| packet.forward] {
+            let mut packets = both.clone();
+            packets.sort_by_key(|packet| packet.time + if of(packet) { late * MS } else { 0 });
+            let written: Vec<Record> =
+                packets.iter().flat_map(|packet| records(std::slice::from_ref(packet))).collect();
+            let source = open(file(101, &written));
+            assert_eq!(source.recording().signal, right.recording().signal);
+            assert_eq!(source.recording().traffic, right.recording().traffic);
+            // Of two at one time either may be the first.
+            let seen = |source| {
+                let mut all = observations(source);
+                all.sort_by_key(|one| (one.now_us, one.flow));
+                all
+            };
+            assert_eq!(seen(&source), seen(&right));
+            let [note] = &source.recording().notes[..] else {
+                panic!("{:?}", source.recording().notes)
+            };
+            let lag: f64 = note.split(' ').nth(4).unwrap().parse().unwrap();
+            assert!((late as f64 / 1e3 - lag).abs() < 0.011, "{note}");
+            assert!(
+                note.starts_with("packets are up to ")
+                    && note.ends_with(": read in the order of time")
+            );
+        }
+    }
+}
+
 #[test]
 fn a_clock_that_was_set_back_goes_on() {
     let mut records = records(&[flow(1), flow(2)].concat());

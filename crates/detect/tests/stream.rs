@@ -335,6 +335,24 @@ fn times_of_any_size_are_read_to_the_end() {
 }
 
 #[test]
+fn packets_that_come_late_are_sorted() {
+    let found =
+        |packets: &[wire::Record]| stream(file(101, packets), 1 << 16, TWO, |_| Ok(())).unwrap();
+    let right = found(&two());
+    assert_eq!(right.found.verdicts[0].answer, Answer::Shared);
+    // Those of the second flow 0.4 s after those of the first.
+    let mut packets = two();
+    packets.sort_by_key(|(time, data, _)| time + if data[15] == 2 { 400 * MS } else { 0 });
+    let part = found(&packets);
+    let [verdict, wanted] = [&part, &right].map(|part| part.found.verdicts[0].clone());
+    assert_eq!((verdict.answer, verdict.since_s), (wanted.answer, wanted.since_s));
+    let note = "packets are up to 0.399 s behind others before them, as of several interfaces: read in the order \
+                of time";
+    let notes = &part.recording.notes;
+    assert!(notes.iter().any(|of| of == note), "{notes:?}");
+}
+
+#[test]
 fn a_clock_that_is_set_back_goes_on() {
     let mut packets = two();
     let half = packets.len() / 2;
