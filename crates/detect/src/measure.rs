@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 
 use crate::clock::{Known, Stamps};
-use crate::copies::{Again, Copies};
+use crate::copies::{Again, Copies, after};
 use crate::packet::{End, Segment};
 use crate::sizes::Flows;
 use crate::survey::{Flow, Survey, read};
-use crate::tally::{after, is_of_a_message};
+use crate::tally::is_of_a_message;
 use crate::{Error, Input, Observation, Signal, capture};
 
 /// Segments of a flow that wait for their acknowledgement; of more no delay is taken.

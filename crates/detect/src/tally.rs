@@ -2,7 +2,7 @@
 //! stamps it.
 
 use crate::clock::Clock;
-use crate::copies::Again;
+use crate::copies::{Again, after};
 use crate::mptcp::Multipath;
 use crate::packet::{End, Segment};
 use crate::place::At;
@@ -72,11 +72,6 @@ pub struct Entry {
     /// Some of its packets were captured without all TCP options.
     pub cut: bool,
     pub at: At,
-}
-
-/// Is `a` behind `b` in the order of sequence numbers?
-pub fn after(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) > 0
 }
 
 /// Does an acknowledgement of `bytes` tell nothing of the network? With data it was sent when the other

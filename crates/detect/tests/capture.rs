@@ -612,6 +612,49 @@ fn a_packet_that_is_there_twice_counts_once() {
     }
 }
 
+/// A router's card puts three segments together, which it cuts again to send them; and it has a queue of its own.
+#[test]
+fn what_a_router_puts_together_and_cuts_counts_once() {
+    for (at, late) in [(At::Sender, 20_000), (At::Receiver, 20_000), (At::Sender, 400 * MS)] {
+        let mut packets = flow(at, 1, Some(MS));
+        packets.iter_mut().for_each(|packet| {
+            if packet.forward {
+                (packet.seq, packet.len) = (1 + (packet.seq - 1) * 3, 3 * MSS);
+            } else {
+                packet.ack = 1 + (packet.ack - 1) * 3;
+            }
+        });
+        let once = open(pcap(&packets));
+        let mut all = Vec::new();
+        for packet in &packets {
+            let parts = if packet.forward { 3 } else { 1 };
+            all.push((packet.time, packet.packet(), 0, packet.forward));
+            for part in 0..parts {
+                let (seq, len) = (packet.seq + part * MSS, packet.len / parts);
+                let cut = Tcp { seq, len, ..packet.clone() };
+                all.push((packet.time + late + i64::from(part), cut.packet(), 1, packet.forward));
+            }
+        }
+        // Identifications as the sender counts them, of a segment that is put together the first's.
+        let mut number = 0_u16;
+        let numbered = all.into_iter().map(|(time, (mut data, wire), hops, forward)| {
+            number += u16::from(hops == 0);
+            let sent = if forward { number } else { number + 1 };
+            data[4..6].copy_from_slice(&sent.to_be_bytes());
+            data[8] -= hops;
+            (time, data, wire)
+        });
+        let mut numbered: Vec<Record> = numbered.collect();
+        numbered.sort_by_key(|(time, ..)| *time);
+        let both = open(file(101, &numbered));
+        assert!(observations(&both) == observations(&once), "late by {late} ns");
+        assert_eq!(both.recording().traffic, once.recording().traffic);
+        let copies = "left out: 8000 of 12000 packets are copies of others ";
+        let notes = &both.recording().notes;
+        assert!(notes.iter().any(|note| note.starts_with(copies)), "{notes:?}");
+    }
+}
+
 /// Nothing but the time tells some of these from copies, and they are few.
 #[test]
 fn what_was_sent_again_at_once_is_lost() {
