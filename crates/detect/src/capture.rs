@@ -38,8 +38,8 @@ pub fn is_capture(beginning: &[u8]) -> bool {
 /// What a file's packets came through.
 struct Interface {
     link: Result<Link, u16>,
-    /// Units of its timestamps in a second.
-    units: u64,
+    /// Units of its timestamps in a second, if 64 bits count them.
+    units: Option<u64>,
     /// Seconds to add.
     offset: i64,
 }
@@ -47,14 +47,17 @@ struct Interface {
 impl Interface {
     /// Nanoseconds since 1970 of a time in the interface's units; never before, so that the difference
     /// of two fits.
-    fn time(&self, stamp: u64) -> i64 {
-        let (seconds, rest) = (stamp / self.units, stamp % self.units);
-        let rest = match 1_000_000_000 / self.units {
-            each if each * self.units == 1_000_000_000 => rest * each,
-            _ => (u128::from(rest) * 1_000_000_000 / u128::from(self.units)) as u64,
+    fn time(&self, stamp: u64) -> Result<i64, &'static str> {
+        const RESOLUTION: &str =
+            "a packet of an interface with a resolution of times that cannot be (if_tsresol)";
+        let units = self.units.ok_or(RESOLUTION)?;
+        let (seconds, rest) = (stamp / units, stamp % units);
+        let rest = match 1_000_000_000 / units {
+            each if each * units == 1_000_000_000 => rest * each,
+            _ => (u128::from(rest) * 1_000_000_000 / u128::from(units)) as u64,
         } as i64;
         let seconds = (seconds as i64).saturating_add(self.offset);
-        seconds.saturating_mul(1_000_000_000).saturating_add(rest).max(0)
+        Ok(seconds.saturating_mul(1_000_000_000).saturating_add(rest).max(0))
     }
 }
 
@@ -338,10 +341,9 @@ fn found(
     big_endian: &mut bool,
 ) -> Result<Option<(*const u8, Placed)>, &'static str> {
     const UNKNOWN: &str = "a packet of an unknown interface";
-    const RESOLUTION: &str = "an interface with a resolution of times that cannot be (if_tsresol)";
     let packet = |from: &Interface, stamp: u64, data: &[u8], kept: u32, wire: u32| {
         let length = data.len().min(kept as usize);
-        let (time, link) = (from.time(stamp), from.link);
+        let (time, link) = (from.time(stamp)?, from.link);
         let packet = Placed { number: 0, time, link, wire, skip: None, from: 0, length };
         Ok(Some((data.as_ptr(), packet)))
     };
@@ -350,13 +352,14 @@ fn found(
             let nanoseconds = header.is_nanosecond_precision();
             *interfaces = vec![Interface {
                 link: Link::of(header.network.0 & LINK_TYPE),
-                units: if nanoseconds { 1_000_000_000 } else { 1_000_000 },
+                units: Some(if nanoseconds { 1_000_000_000 } else { 1_000_000 }),
                 offset: 0,
             }];
         }
         PcapBlockOwned::Legacy(of) => {
             let from = interfaces.first().ok_or("no header")?;
-            let stamp = u64::from(of.ts_sec) * from.units + u64::from(of.ts_usec);
+            let units = from.units.unwrap_or_default();
+            let stamp = u64::from(of.ts_sec) * units + u64::from(of.ts_usec);
             return packet(from, stamp, of.data, of.caplen, of.origlen);
         }
         PcapBlockOwned::NG(Block::SectionHeader(section)) => {
@@ -370,7 +373,7 @@ fn found(
             // The parser takes the offset for little-endian.
             let offset = interface.ts_offset();
             let offset = if *big_endian { offset.swap_bytes() } else { offset };
-            let units = units(interface.if_tsresol).ok_or(RESOLUTION)?;
+            let units = units(interface.if_tsresol);
             interfaces.push(Interface { link: Link::of(interface.linktype.0), units, offset });
         }
         PcapBlockOwned::NG(Block::EnhancedPacket(of)) => {
@@ -380,7 +383,7 @@ fn found(
         }
         PcapBlockOwned::NG(Block::SimplePacket(of)) => {
             let from = interfaces.first().ok_or(UNKNOWN)?;
-            let (time, link, wire) = (from.time(0), from.link, of.origlen);
+            let (time, link, wire) = (0, from.link, of.origlen);
             let skip = Some(Skip::Untimed);
             let packet = Placed { number: 0, time, link, wire, skip, from: 0, length: 0 };
             return Ok(Some((of.data.as_ptr(), packet)));
@@ -430,7 +433,9 @@ mod tests {
 
     #[test]
     fn times_of_any_unit_and_offset_are_after_1970() {
-        let time = |units, offset, stamp| Interface { link: Err(7), units, offset }.time(stamp);
+        let time = |units, offset, stamp| {
+            Interface { link: Err(7), units: Some(units), offset }.time(stamp).unwrap()
+        };
         assert_eq!(time(1_000_000, 0, 5_000_007), 5_000_007_000);
         assert_eq!(time(1 << 20, 3, (2 << 20) + (1 << 19)), 5_500_000_000);
         assert_eq!(time(1_000, -6, 5_000), 0);

@@ -332,11 +332,19 @@ fn an_interface_may_count_in_powers_of_two() {
         }
         assert_eq!(observations(&open(bytes)), observations(&open(file(101, &all))));
     }
-    // What no 64 bits count is refused with its place.
-    let bytes = Order(false).section(0xff, 0);
-    let refused = Source::open(Input::bytes("test", bytes), None, Limits::default());
-    let message = refused.map(drop).unwrap_err().to_string();
-    let reason =
-        "test: an interface with a resolution of times that cannot be (if_tsresol) at byte ";
+    // What no 64 bits count is refused with its place, where a packet has it.
+    let of = |number: u32| {
+        let mut bytes = Order(false).section(9, 0);
+        // The second interface of the section.
+        bytes.extend(&Order(false).section(0xff, 0)[28..]);
+        for record in &all {
+            let packet = Order(false).packet(6, record.0 as u64, record);
+            bytes.extend([&packet[..8], &number.to_le_bytes(), &packet[12..]].concat());
+        }
+        Source::open(Input::bytes("test", bytes), None, Limits::default())
+    };
+    assert_eq!(observations(&of(0).unwrap()), observations(&open(file(101, &all))));
+    let message = of(1).map(drop).unwrap_err().to_string();
+    let reason = "test: a packet of an interface with a resolution of times that cannot be (if_tsresol) at byte ";
     assert!(message.starts_with(reason), "{message}");
 }
