@@ -30,6 +30,11 @@ const BEGINNINGS: [[u8; 4]; 7] = [
     [0xa1, 0xb2, 0xcd, 0x34],
 ];
 
+/// What pcap's header begins with, in its own byte order: microseconds and nanoseconds; and its version, 2.4, in two
+/// halves of either order.
+const MAGIC: [u32; 2] = [0xa1b2_c3d4, 0xa1b2_3c4d];
+const VERSION: [u32; 2] = [2 << 16 | 4, 4 << 16 | 2];
+
 /// Is a file that begins so a capture?
 pub fn is_capture(beginning: &[u8]) -> bool {
     BEGINNINGS.iter().any(|known| beginning == known)
@@ -357,6 +362,10 @@ fn found(
             }];
         }
         PcapBlockOwned::Legacy(of) => {
+            // Its header in place of a packet's.
+            if MAGIC.contains(&of.ts_sec) && VERSION.contains(&of.ts_usec) && of.caplen == 0 {
+                return Err("another capture, behind the first (mergecap joins them),");
+            }
             let from = interfaces.first().ok_or("no header")?;
             let units = from.units.unwrap_or_default();
             let stamp = u64::from(of.ts_sec) * units + u64::from(of.ts_usec);

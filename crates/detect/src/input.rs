@@ -16,6 +16,22 @@ use crate::Error;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
+/// Other files of which captures are made: how they begin, and how they are read.
+const OTHERS: [(&[u8], &str); 7] = [
+    (b"\xfd7zX", "xz (xz -dc FILE | narrows detect -)"),
+    (b"BZh", "bzip2 (bzip2 -dc FILE | narrows detect -)"),
+    (b"\x04\x22\x4d\x18", "lz4 (lz4 -dc FILE | narrows detect -)"),
+    (b"PK\x03\x04", "zip (unzip -p FILE | narrows detect -)"),
+    (b"7z\xbc\xaf", "7z (7z x -so FILE | narrows detect -)"),
+    (b"snoo", "a capture of snoop (editcap -F pcapng FILE NEW)"),
+    (b"GMBU", "a capture of Network Monitor (editcap -F pcapng FILE NEW)"),
+];
+
+/// Is a file that begins so another than is read here? What it is, and what makes it one.
+pub fn other(beginning: &[u8]) -> Option<&'static str> {
+    OTHERS.iter().find(|(begins, _)| beginning.starts_with(begins)).map(|(_, what)| *what)
+}
+
 /// Bytes asked of the system at once.
 const BLOCK: usize = 256 << 10;
 

@@ -71,7 +71,11 @@ impl<'a> Values<'a> {
                     format!("ends within the object that begins in line {first}")
                 }
                 Category::Eof => "ends within an object".to_owned(),
-                Category::Syntax => format!("expected JSON, found none: {}", reason(&error)),
+                Category::Syntax => match reason(&error).as_str() {
+                    // What serde says of a word.
+                    "expected ident" | "expected value" => "expected JSON, found none".to_owned(),
+                    reason => format!("expected JSON, found none: {reason}"),
+                },
                 Category::Data | Category::Io => reason(&error),
             };
             Error::input(place, message)

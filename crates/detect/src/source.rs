@@ -1,7 +1,7 @@
 //! What is read: a capture, logs of QUIC or a table, its flows, and their delays and losses.
 
 use crate::{
-    At, Error, Input, Limits, MAX_FLOWS, Observation, Signal, Traffic, capture, json, logs,
+    At, Error, Input, Limits, MAX_FLOWS, Observation, Signal, Traffic, capture, input, json, logs,
     measure, survey, table,
 };
 
@@ -66,6 +66,10 @@ impl Source {
                 ));
             }
             return Source::logs(vec![input], limits);
+        }
+        if let Some(other) = input::other(&beginning) {
+            let message = format!("expected a capture, a qlog or a table, found {other}");
+            return Err(Error::input(input.name(), message));
         }
         let (kind, recording) = if capture::is_capture(&beginning) {
             if losses.is_some() {

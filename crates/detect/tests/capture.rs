@@ -535,6 +535,13 @@ fn a_damaged_capture_gives_what_could_be_read_and_one_note() {
     let far =
         "test: the first packet and the last are 12427 days apart; their times may be damaged";
     assert!(notes.iter().any(|note| note == far), "{notes:?}");
+    // Another file behind it (cat).
+    let joined = format!(
+        "test: another capture, behind the first (mergecap joins them), at byte {}, read up to there",
+        whole.len()
+    );
+    let twice = count([whole.clone(), whole.clone()].concat());
+    assert_eq!(twice, (PACKETS as usize, vec![joined]));
     // Packed, and cut.
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(&whole).unwrap();
@@ -580,6 +587,20 @@ fn memory_does_not_grow_with_the_number_of_flows() {
     };
     assert!(lacking.contains(": 3853 flows, with 2.5 % of the data"), "{lacking}");
     assert!(forgotten.contains("; at most 6147 others are left out"), "{forgotten}");
+}
+
+#[test]
+fn files_of_other_kinds_are_named_with_what_reads_them() {
+    let of = |bytes: &[u8]| {
+        let opened = Source::open(Input::bytes("test", bytes), None, Limits::default());
+        opened.map(drop).unwrap_err().to_string()
+    };
+    let expected = "test: expected a capture, a qlog or a table, found";
+    assert_eq!(of(b"\xfd7zXZ\0\0"), format!("{expected} xz (xz -dc FILE | narrows detect -)"));
+    assert_eq!(
+        of(b"snoop\0\0\0\0\0\0\x02"),
+        format!("{expected} a capture of snoop (editcap -F pcapng FILE NEW)")
+    );
 }
 
 /// Each packet with what else the capture has of it.
