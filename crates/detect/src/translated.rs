@@ -5,32 +5,35 @@ use crate::packet::{End, ends_name};
 use crate::sizes::Flows;
 use crate::tally::Entry;
 
+/// Both ends of a flow.
+type Ends = (End, End);
+
 /// A flow that is another; the largest is the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Translated {
     bytes: u64,
     /// Who sends its data, and who gets it: with these addresses, and before.
-    now: (End, End),
-    before: (End, End),
+    now: Ends,
+    before: Ends,
 }
 
 /// Those of some flows, by their ends.
 pub fn translated<'a>(
-    flows: impl Iterator<Item = (&'a (End, End), &'a Entry)> + Clone,
-) -> Flows<(End, End), Translated> {
+    flows: impl Iterator<Item = (&'a Ends, &'a Entry)> + Clone,
+) -> Flows<Ends, Translated> {
     let first = |entry: &Entry| entry.ways[entry.data()].is_translated();
     // Most captures have none.
     if flows.clone().all(|(_, entry)| first(entry).is_none()) {
         return Flows::default();
     }
-    let known: Flows<u64, (&(End, End), (End, End))> = flows
+    let known: Flows<u64, (&Ends, Ends)> = flows
         .clone()
         .flat_map(|(of, _)| {
             let &(a, b) = of;
             [(ends(a, b), (of, (a, b))), (ends(b, a), (of, (b, a)))]
         })
         .collect();
-    let all: Flows<&(End, End), (&(End, End), Translated)> = flows
+    let all: Flows<&Ends, (&Ends, Translated)> = flows
         .filter_map(|(of, entry)| {
             let &(first, before) = known.get(&first(entry)?)?;
             Some((of, (first, Translated { bytes: entry.bytes(), now: entry.ends(*of), before })))
@@ -77,7 +80,7 @@ mod tests {
             entry.ways[0] = Way { bytes: 1000, segments: 20, translated, ..Way::default() };
             (key(host), entry)
         };
-        let flows: Flows<(End, End), Entry> = flows.iter().map(flow).collect();
+        let flows: Flows<Ends, Entry> = flows.iter().map(flow).collect();
         let found = translated(flows.iter());
         let host = |(address, _): End| match address {
             IpAddr::V4(address) => address.octets()[3],
