@@ -29,6 +29,7 @@
 #define SK_PACING_NONE 0
 #define SK_PACING_NEEDED 1
 #define TCP_ECN_OK 1
+#define TCPCB_EVER_RETRANS 0x80 /* sent again, if only as a probe */
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT 2
 
@@ -119,6 +120,11 @@ struct rb_root {
 struct sk_buff {
 	struct rb_node rbnode;
 	__u64 skb_mstamp_ns; /* when it was sent last */
+	char cb[48];	     /* struct tcp_skb_cb */
+};
+
+struct tcp_skb_cb {
+	__u8 sacked; /* TCPCB_* */
 };
 
 struct sock {
@@ -299,19 +305,24 @@ static __always_inline __u32 tcp_ca_state(const struct sock *sk)
 /* Levels of a balanced tree of 2^20 segments, at most 2 log2 n. */
 #define TCP_RTX_LEVELS 40
 
-/* When the first segment that is out was sent last, us; 0: none is. */
+/* When the first segment that is out was sent, us; 0: none is, or it was sent again. */
 static __always_inline __u64 tcp_first_sent_us(const struct sock *sk)
 {
 	const struct rb_node *node = sk->tcp_rtx_queue.rb_node, *left;
+	const struct tcp_skb_cb *cb;
 	const struct sk_buff *skb;
 
 	for (int level = 0; node && level < TCP_RTX_LEVELS; level++) {
 		left = BPF_CORE_READ(node, rb_left);
-		if (!left) {
-			skb = (void *)node - bpf_core_field_offset(struct sk_buff, rbnode);
-			return BPF_CORE_READ(skb, skb_mstamp_ns) / 1000;
+		if (left) {
+			node = left;
+			continue;
 		}
-		node = left;
+		skb = (const void *)node - bpf_core_field_offset(struct sk_buff, rbnode);
+		cb = (const void *)skb + bpf_core_field_offset(struct sk_buff, cb);
+		if (BPF_CORE_READ(cb, sacked) & TCPCB_EVER_RETRANS)
+			return 0;
+		return BPF_CORE_READ(skb, skb_mstamp_ns) / 1000;
 	}
 	return 0;
 }

@@ -44,8 +44,9 @@ static __always_inline bool round_over(struct sock *sk, nr_u32 ack)
 #define NR_STALE_US 1000
 
 /*
- * A congestion event, of losses or an ECN mark; of neither where the local queue is full. Nothing
- * is sent again before it is reported, and the first segment that is out is lost if one is.
+ * A congestion event. Of losses the first segment that is out is one. Marks have just been counted;
+ * without any a probe has repaired a loss or the local queue is full, and nobody knows when that
+ * was sent.
  */
 static __always_inline struct nr_event *fill_reduction(struct sock *sk, struct nr_entry *e)
 {
@@ -59,7 +60,8 @@ static __always_inline struct nr_event *fill_reduction(struct sock *sk, struct n
 		ev->sent_us = tcp_first_sent_us(sk);
 	} else if (tp->ecn_flags & TCP_ECN_OK) {
 		ev->kind = NR_ECN;
-		ev->sent_us = tp->rack.mstamp;
+		if (tp->delivered_ce != nr_sk(sk)->marked)
+			ev->sent_us = tp->rack.mstamp;
 	}
 	return ev;
 }
