@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-bpf setup-kernel build run install uninstall deb test-deb static test-static test-openwrt release portable \
+.PHONY: help setup setup-bpf setup-static setup-kernel build run install uninstall deb test-deb static test-static test-openwrt release portable \
 	test-crates test test-kernel test-kernels test-capture test-captures test-browser test-long python fuzz adversary fidelity \
 	detection one-flow lisa cmpbbr nornet tr laws mixes bcp133 bench bench-instructions site lint clean capi install-capi \
 	uninstall-capi
@@ -66,16 +66,19 @@ deb: setup setup-bpf ## the Debian package, target/debian/narrows_*.deb (with ca
 test-deb: deb ## install, use and remove the package in a clean chroot (root; debootstrap and a mirror)
 	scripts/test-deb
 
-static: ## the command as one file for any Linux of this architecture (rustup; it names what else is missing)
+setup-static:
+	@scripts/setup static
+
+static: setup-static ## the command as one file for any Linux of this architecture
 	scripts/static $(musl)
 
-test-static: ## that file alone in a root: scenarios, QUIC, a law loaded and used (root)
+test-static: setup-static ## that file alone in a root: scenarios, QUIC, a law loaded and used (root)
 	narrows=$$(scripts/static $(musl)) && scripts/test-static "$$narrows"
 
-test-openwrt: ## the router's command as a service of OpenWrt, in a root with busybox (root)
+test-openwrt: setup-static ## the router's command as a service of OpenWrt, in a root with busybox (root)
 	narrows=$$(scripts/static $(musl) static,detect) && scripts/test-openwrt "$$narrows"
 
-release: ## all that is published of a version, target/release-VERSION; `scripts/release --again` builds it twice and compares
+release: setup-static ## all that is published of a version, target/release-VERSION; `scripts/release --again` builds it twice and compares
 	scripts/release
 
 portable: ## narrows-laws and narrows-quic for other systems and by the oldest Rust, type checked (rustup, clang)
