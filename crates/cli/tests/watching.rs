@@ -171,6 +171,11 @@ fn trials_of_several_hosts_are_added_up_by_anybody() {
     other["arms"][1]["control"] = "nr_greno".into();
     let other = file("other.json", other.to_string());
     let cut = file("cut.json", found("d").to_string()[..200].to_owned());
+    // An object over several lines that lacks a field, and lines of which the last one does.
+    let mut lacks = found("e");
+    lacks.as_object_mut().unwrap().remove("others");
+    let object = file("object.json", format!("{lacks:#}\n"));
+    let lines = file("lines.json", format!("{}\n{lacks}\n", found("e")));
     let none = folder.path().join("none.json");
     let none = none.to_str().unwrap();
     let expected = "expected what narrows kernel trial status --json or stop --json prints: ";
@@ -179,6 +184,8 @@ fn trials_of_several_hosts_are_added_up_by_anybody() {
         (&*other, format!("{differs} {a}: expected the same")),
         (&*both, format!("has the trial of host a that {a} has")),
         (&*cut, expected.to_owned()),
+        (&*object, format!("{expected}missing field `others`")),
+        (&*lines, format!("{expected}missing field `others`")),
         (none, "cannot read: No such file or directory".to_owned()),
     ] {
         let output = merge(&[&a, place]);

@@ -1,8 +1,8 @@
 //! `narrows kernel trial`.
 
 use std::fmt::Write as _;
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -42,15 +42,29 @@ fn merge(files: &[PathBuf], output: &TrialOutput) -> Result<(), Error> {
     write(output, page(output)?, &report)
 }
 
+/// More than a week's lines have, one a minute.
+const MAX_BYTES: u64 = 256 << 20;
+
 /// What a file holds of a trial: one object, else that of its last line.
 fn read(file: &Path) -> Result<Part, Error> {
-    let text = fs::read_to_string(file)
+    let mut text = String::new();
+    File::open(file)
+        .and_then(|open| open.take(MAX_BYTES).read_to_string(&mut text))
         .map_err(|error| Error::input(file.display(), format!("cannot read: {error}")))?;
+    let expected = "expected what narrows kernel trial status --json or stop --json prints";
+    if text.len() as u64 == MAX_BYTES {
+        let message = format!("{expected}: it has {} MiB or more", MAX_BYTES >> 20);
+        return Err(Error::input(file.display(), message));
+    }
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    serde_json::from_str(&text).or_else(|_| serde_json::from_str(last)).map_err(|error| {
-        let expected = "expected what narrows kernel trial status --json or stop --json prints";
-        Error::input(file.display(), format!("{expected}: {error}"))
-    })
+    // Else it is one object, over several lines.
+    let of_lines =
+        last.starts_with('{') && text.lines().filter(|line| line.starts_with('{')).count() > 1;
+    serde_json::from_str(&text)
+        .or_else(|whole| {
+            serde_json::from_str(last).map_err(|of_last| if of_lines { of_last } else { whole })
+        })
+        .map_err(|error| Error::input(file.display(), format!("{expected}: {error}")))
 }
 
 /// Ends the trial, and forgets it when what it found is written.
