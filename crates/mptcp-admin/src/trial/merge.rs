@@ -10,8 +10,9 @@
 use super::report::{BYTES_FROM, FORMAT, Limits, Origin, Report, end_of};
 use narrows_foreign::Foreign;
 use narrows_kernel::Error;
-use narrows_kernel::trial::{Arm, Guards, Plan, SIZES, SRTT_BINS, STRATA, Sums, Trial};
+use narrows_kernel::trial::{Arm, Guards, PORTS_MAX, Plan, SIZES, SRTT_BINS, STRATA, Sums, Trial};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What a [`Report`] has as JSON, of one trial or several.
@@ -60,28 +61,30 @@ pub fn merge(parts: &[(Foreign, Part)]) -> Result<Report, Error> {
     let Some((first, like)) = parts.first() else {
         return Err(Error::input("merge", "expected a file"));
     };
-    let mut origins: Vec<(&Foreign, &Origin)> = Vec::new();
+    let (mut files, mut origins) = (BTreeMap::new(), Vec::new());
     for (file, part) in parts {
         let wrong = |message: String| Err(Error::input(file.to_string(), message));
         if part.format != FORMAT {
             return wrong(format!("format {}: expected {FORMAT}", part.format));
+        }
+        if part.ports.len() > PORTS_MAX {
+            return wrong(format!("{} ports: expected at most {PORTS_MAX}", part.ports.len()));
         }
         let unlike = part.terms().into_iter().zip(like.terms()).find(|(one, other)| one != other);
         if let Some(((what, here), (_, there))) = unlike {
             return wrong(format!("{what} is {here}, and {there} in {first}: expected the same"));
         }
         for origin in &part.trials {
-            if let Some((other, _)) = origins.iter().find(|(_, known)| known.id == origin.id) {
+            if let Some(other) = files.insert(&origin.id, file) {
                 return wrong(format!("has the trial of host {} that {other} has", origin.host));
             }
-            origins.push((file, origin));
+            origins.push(origin.clone());
         }
     }
     let trials = parts.iter().map(|(file, part)| {
         part.trial().map_err(|message| Error::input(file.to_string(), message))
     });
     let all = trials.reduce(|all, other| Ok(joined(all?, &other?))).expect("there is one")?;
-    let origins = origins.into_iter().map(|(_, origin)| origin.clone()).collect();
     Ok(Report { version: like.version.clone(), ..Report::pooled(&all, origins) })
 }
 
@@ -164,7 +167,9 @@ impl Part {
         for (arm, part) in arms.iter_mut().zip(&self.arms) {
             for &(bin, n) in &part.srtt_bins {
                 let found = arm.srtt.get_mut(bin);
-                *found.ok_or_else(|| format!("srtt_bins: {bin} is not below {SRTT_BINS}"))? = n;
+                let all =
+                    found.ok_or_else(|| format!("srtt_bins: {bin} is not below {SRTT_BINS}"))?;
+                *all = all.saturating_add(n);
             }
         }
         let Limits { goodput, retransmits, p95_srtt } = self.guards;
@@ -364,6 +369,7 @@ mod tests {
                 refused(|part| part.arms[0].srtt_bins.push((256, 1))),
                 "srtt_bins: 256 is not below 256",
             ),
+            (refused(|part| part.ports = vec![80; 9]), "9 ports: expected at most 8"),
             (
                 refused(|part| part.trials[0].ended = Some("a\nb".into())),
                 r"ended: 'a\nb' is none that a trial has",
@@ -372,8 +378,29 @@ mod tests {
             assert_eq!(message, format!("1.json: {expected}"));
         }
         // Times that no clock shows, and sums that no host has, are added up without a word.
-        let huge = Part { ran_s: 1e300, others: u64::MAX, ..good.clone() };
+        let mut huge = Part { ran_s: 1e300, others: u64::MAX, ..good.clone() };
+        let most = Sums { n: u64::MAX, bytes: u64::MAX, paths: u64::MAX, ..Sums::default() };
+        for one in &mut huge.strata {
+            one.sums = [most; 2];
+        }
+        let again = Kind { paths: 2, ..huge.strata[0].clone() };
+        huge.strata.push(again);
+        for arm in &mut huge.arms {
+            arm.srtt_bins = vec![(80, u64::MAX), (120, u64::MAX)];
+        }
         let other = part(trial(each[0]), 2, |_| {});
-        assert_eq!(merge(&named(vec![huge, other])).unwrap().others, u64::MAX);
+        let merged = merge(&named(vec![huge, other])).unwrap();
+        assert_eq!((merged.others, merged.arms[0].counted), (u64::MAX, u64::MAX));
+        assert_eq!(merged.arms[1].bytes, u64::MAX);
+        assert!(merged.text().contains(": 2 trials, "));
+    }
+
+    #[test]
+    fn a_bin_that_is_there_twice_counts_twice() {
+        let (each, _) = trials(1, 100, 1.0);
+        let mut twice = part(trial(each[0]), 1, |_| {});
+        twice.arms[0].srtt_bins = vec![(80, 2), (120, 1), (80, 3)];
+        let merged = merge(&named(vec![twice])).unwrap();
+        assert_eq!(merged.arms[0].srtt_bins, [(80, 5), (120, 1)]);
     }
 }

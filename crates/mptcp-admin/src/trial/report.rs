@@ -192,6 +192,11 @@ fn mbit(log: f64) -> f64 {
     log.exp2() * 8.0 / 1e6
 }
 
+/// At most the largest number: what was pooled may be anything.
+fn sum(values: impl Iterator<Item = u64>) -> u64 {
+    values.fold(0, u64::saturating_add)
+}
+
 /// Over all strata.
 fn total(arm: &trial::Arm, of: fn(&Sums) -> sequence::Sums) -> sequence::Sums {
     let mut total = sequence::Sums::default();
@@ -209,8 +214,7 @@ fn interval(of: Option<Estimate>, as_shown: impl Fn(f64) -> f64) -> Interval {
 
 /// The bin of a quantile of binned round-trip times, and where in it that is by its rank, 0 to 1.
 fn quantile(bins: &[u64; SRTT_BINS], p: f64) -> Option<(usize, f64)> {
-    let all: u64 = bins.iter().sum();
-    let rank = p * all as f64;
+    let rank = p * bins.iter().map(|n| *n as f64).sum::<f64>();
     let mut below = 0.0;
     for (bin, n) in bins.iter().enumerate() {
         let here = *n as f64;
@@ -242,12 +246,12 @@ impl Arm {
         let (plan, arm) = (&trial.plan, &trial.arms[number]);
         let part = [1.0 - plan.share, plan.share][number];
         let sequence = |alpha| Sequence::new(alpha, f64::from(plan.planned) * part);
-        let all = |of: fn(&Sums) -> u64| arm.strata.iter().map(of).sum::<u64>();
+        let all = |of: fn(&Sums) -> u64| sum(arm.strata.iter().map(of));
         let (goodputs, retransmits) = (total(arm, goodput), total(arm, retransmitted));
         let counted = all(|one| one.n);
         let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64);
         // Those with a round-trip time. The comparison is of both arms' intervals.
-        let timed: u64 = arm.srtt.iter().sum();
+        let timed = sum(arm.srtt.iter().copied());
         let [low, high] = sequence(ALPHA / 2.0).share(0.95, timed as f64);
         let enough = timed >= trial::LEAST;
         let edge =
@@ -696,7 +700,7 @@ impl Stratum {
     fn of(trial: &Trial, number: usize) -> Option<Stratum> {
         let pair = [0, 1].map(|arm: usize| trial.arms[arm].strata[number]);
         let goodput = |one: &Sums| (one.n > 0).then(|| mbit(goodput(one).mean()));
-        (pair[0].n + pair[1].n > 0).then(|| Stratum {
+        pair.iter().any(|one| one.n > 0).then(|| Stratum {
             paths: number / SIZES + 1,
             bytes_from: BYTES_FROM[number % SIZES],
             connections: [pair[0].n, pair[1].n],
