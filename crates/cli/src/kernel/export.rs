@@ -18,9 +18,8 @@ const FILE: &str = "narrows.prom";
 const NEW: &str = ".narrows.prom.new";
 /// More than a status has.
 const MAX_BYTES: u64 = 64 << 20;
-/// Held by the command that writes, in the first of these folders that is there: older OpenWrt has no /run.
+/// Held by the command that writes.
 const LOCK: &str = "narrows-export.lock";
-const RUN: [&str; 2] = ["/run", "/var/run"];
 
 /// Prints the status for Prometheus, or writes it into a folder and prints what rose.
 pub fn export(args: &ExportArgs) -> Result<(), Error> {
@@ -33,8 +32,7 @@ pub fn export(args: &ExportArgs) -> Result<(), Error> {
     // Of two commands, one after the other. Others may open the folder, and hold a lock of it.
     let mut lock = OpenOptions::new();
     lock.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-    let run = RUN.map(Path::new).into_iter().find(|run| run.is_dir());
-    let path = run.unwrap_or(Path::new(RUN[0])).join(LOCK);
+    let path = narrows_kernel::run_folder().join(LOCK);
     let cannot_open = |error| Error::input(path.display(), format!("cannot open: {error}"));
     let lock = lock.open(&path).map_err(cannot_open)?;
     let _lock = Flock::lock(lock, FlockArg::LockExclusive)
