@@ -253,16 +253,17 @@ fn count(n: usize, what: &str, verb: &str) -> String {
 }
 
 fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
-    let mut set_back = Vec::new();
+    let (mut set_back, mut swept) = (Vec::new(), Ok(()));
     if names.is_empty() {
-        set_back = narrows_mptcp_admin::advise::sweep()?;
+        // What cannot be set back keeps nothing from being unloaded.
+        (set_back, swept) = narrows_mptcp_admin::advise::sweep();
         print(&set_back.iter().map(|line| format!("{line}\n")).collect::<String>())?;
         names = loaded()?.into_iter().map(|held| held.name).collect();
         names.extend(uses()?.into_iter().map(|used| used.name));
         names.sort();
         names.dedup();
     }
-    if names.is_empty() && set_back.is_empty() {
+    if names.is_empty() && set_back.is_empty() && swept.is_ok() {
         return print("nothing is loaded\n");
     }
     for name in names {
@@ -290,7 +291,7 @@ fn unload(admin: &Admin, mut names: Vec<String>) -> Result<(), Error> {
             admin.forget_trial()?;
         }
     }
-    Ok(())
+    swept.map_err(Error::from)
 }
 
 /// What still runs an unloaded control, in words; nothing where nothing does.

@@ -10,7 +10,6 @@
 
 mod record;
 
-use crate::assign::namespaces;
 use narrows_advice::{Judge, Pool, Sample, Votes, window};
 use narrows_kernel::pins::{self, Held};
 use narrows_kernel::register::is_ours;
@@ -25,6 +24,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Advice about a path is withdrawn where its law says nothing more.
@@ -175,10 +175,7 @@ impl Follower {
     /// Sets back what was set, a line for each.
     pub fn end(self) -> Vec<String> {
         let Follower { namespace, made, record, .. } = self;
-        // A namespace that has gone has nothing that could be set.
-        let lines = namespace.run(|| set_back(&made, "the end")).unwrap_or_default();
-        record.remove();
-        lines
+        give_back(&namespace, record, made, "the end")
     }
 
     /// In the namespace.
@@ -198,6 +195,14 @@ impl Follower {
         let votes = self.pool.look(at, &all, &advised, |subflow| subflow.local.ip());
         let seen = look(&sockets, &advised);
         let mut lines = Vec::new();
+        let mut stays_set = |ended: Result<String, String>| {
+            let failed = ended.is_err();
+            match ended {
+                Ok(line) => lines.push(line),
+                Err(line) => problems.push(line),
+            }
+            failed
+        };
         self.rests.retain(|_, end| *end > now);
         self.made.endpoints.retain(|&id, &mut address| {
             match stays(address, votes.get(&address), &seen) {
@@ -206,22 +211,20 @@ impl Follower {
                     if why != WITHDRAWN && why != CLOSED {
                         self.rests.insert(address, now + REST);
                     }
-                    lines.push(end_endpoint(id, address, &why));
-                    false
+                    stays_set(end_endpoint(id, address, &why))
                 }
             }
         });
         self.made.subflows.retain(|&subflow| {
             match seen.iter().find(|seen| seen.subflow == subflow) {
                 Some(seen) if seen.advised => true,
-                Some(_) => {
-                    lines.push(end_subflow(subflow, WITHDRAWN));
-                    false
-                }
+                Some(_) => stays_set(end_subflow(subflow, WITHDRAWN)),
                 None => false,
             }
         });
-        self.record.write(&self.made)?;
+        if let Err(error) = self.record.write(&self.made) {
+            problems.push(error.to_string());
+        }
         let wanted: Vec<&Seen> = seen.iter().filter(|seen| seen.advised && !seen.backup).collect();
         if wanted.is_empty() {
             return Ok(lines);
@@ -262,9 +265,7 @@ impl Follower {
         votes: Option<&Votes>,
         endpoints: &[Endpoint],
     ) -> Result<Set, String> {
-        let record = |made: &Made| {
-            self.record.write(made).map_err(|error| format!("cannot remember it: {error}"))
-        };
+        let record = |made: &Made| self.record.write(made).map_err(|error| error.to_string());
         self.made.subflows.insert(subflow);
         record(&self.made)?;
         let alone = pm::set_backup(subflow.token, subflow.local, subflow.remote, true);
@@ -288,32 +289,71 @@ impl Follower {
     }
 }
 
-/// Sets back what killed processes had set in any namespace, a line for each thing.
+/// Sets back what killed processes had set in any namespace: a line for each thing, and the first error.
 ///
 /// # Errors
-/// What they recorded cannot be read.
-pub fn sweep() -> Result<Vec<String>, Error> {
-    let left = Record::left()?;
+/// What they recorded, or which namespaces there are, cannot be read; all else was set back.
+pub fn sweep() -> (Vec<String>, Result<(), Error>) {
+    let left = Record::left();
     if left.is_empty() {
-        return Ok(Vec::new());
+        return (Vec::new(), Ok(()));
     }
-    let (namespaces, mut lines) = (namespaces()?, Vec::new());
-    for (cookie, record, made) in left {
-        // One that has gone has nothing that could be set.
-        if let Some((_, namespace)) = namespaces.iter().find(|(other, _)| *other == cookie) {
-            let killed = "its `advise` was killed";
-            lines.extend(namespace.run(|| set_back(&made, killed)).unwrap_or_default());
+    let (all, read) = match Namespace::all() {
+        Ok(all) => (all, Ok(())),
+        Err(error) => (Vec::new(), Err(Error::io(Path::new("/proc"), "read")(error))),
+    };
+    let (mut namespaces, mut all_known) = (BTreeMap::new(), read.is_ok());
+    for namespace in all {
+        let cookie = || namespace.run(narrows_netns::cookie).and_then(|cookie| cookie);
+        match namespace.unless_gone(cookie) {
+            Ok(Some(cookie)) => {
+                namespaces.insert(cookie, namespace);
+            }
+            Ok(None) => {}
+            Err(_) => all_known = false,
         }
-        record.remove();
     }
-    Ok(lines)
+    let (mut lines, mut result) = (Vec::new(), read);
+    for one in left {
+        match one {
+            Err(error) => result = result.and(Err(error)),
+            Ok((cookie, record, made)) => match namespaces.get(&cookie) {
+                Some(namespace) => {
+                    lines.extend(give_back(namespace, record, made, "its `advise` was killed"));
+                }
+                // One that has gone has nothing that could be set.
+                None if all_known => result = result.and(record.close(&Made::default())),
+                None => {}
+            },
+        }
+    }
+    (lines, result)
 }
 
-/// In the namespace: a line for each thing that was set.
-fn set_back(made: &Made, why: &str) -> Vec<String> {
-    let endpoints = made.endpoints.iter().map(|(id, address)| end_endpoint(*id, *address, why));
-    let subflows = made.subflows.iter().map(|subflow| end_subflow(*subflow, why));
-    endpoints.chain(subflows).collect()
+/// Sets back what was set in a namespace, a line for each thing; what could not be stays recorded.
+fn give_back(namespace: &Namespace, record: Record, mut made: Made, why: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    if made != Made::default() {
+        lines = namespace.run(|| set_back(&mut made, why)).unwrap_or_else(|error| {
+            vec![format!("network namespace {}: not set back: {error}", namespace.name)]
+        });
+    }
+    lines.extend(record.close(&made).err().map(|error| error.to_string()));
+    lines
+}
+
+/// In the namespace: a line for each thing that was set; leaves what could not be set back.
+fn set_back(made: &mut Made, why: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut stays_set = |ended: Result<String, String>| {
+        let failed = ended.is_err();
+        let (Ok(line) | Err(line)) = ended;
+        lines.push(line);
+        failed
+    };
+    made.endpoints.retain(|id, address| stays_set(end_endpoint(*id, *address, why)));
+    made.subflows.retain(|subflow| stays_set(end_subflow(*subflow, why)));
+    lines
 }
 
 /// The subflow of a socket, if it is an established one.
@@ -414,8 +454,8 @@ fn set_endpoint(endpoint: &Endpoint, backup: bool) -> io::Result<()> {
     pm::set_flags(endpoint.id, others | if backup { Endpoint::BACKUP } else { 0 })
 }
 
-/// Regular again; what it came to.
-fn end_endpoint(id: u8, address: IpAddr, why: &str) -> String {
+/// Regular again; error: still a backup.
+fn end_endpoint(id: u8, address: IpAddr, why: &str) -> Result<String, String> {
     let set_back = pm::endpoints().and_then(|endpoints| {
         // It may be gone, or another's by now.
         let ours = endpoints.iter().find(|one| one.id == id && one.address == address);
@@ -425,7 +465,7 @@ fn end_endpoint(id: u8, address: IpAddr, why: &str) -> String {
 }
 
 /// Likewise.
-fn end_subflow(subflow: Subflow, why: &str) -> String {
+fn end_subflow(subflow: Subflow, why: &str) -> Result<String, String> {
     let set_back = match pm::set_backup(subflow.token, subflow.local, subflow.remote, false) {
         // It has closed.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -434,10 +474,10 @@ fn end_subflow(subflow: Subflow, why: &str) -> String {
     ended(subflow.to_string(), set_back, why)
 }
 
-fn ended(what: String, set_back: io::Result<()>, why: &str) -> String {
+fn ended(what: String, set_back: io::Result<()>, why: &str) -> Result<String, String> {
     match set_back {
-        Ok(()) => format!("{what}: regular: {why}"),
-        Err(error) => format!("{what}: still a backup: {}", refused(&error)),
+        Ok(()) => Ok(format!("{what}: regular: {why}")),
+        Err(error) => Err(format!("{what}: still a backup: {}", refused(&error))),
     }
 }
 

@@ -256,7 +256,13 @@ fn what_a_killed_one_set_the_next_one_knows_and_unload_sets_back() {
     let mut killed = advise(&host);
     assert!(killed.line().starts_with(set));
     drop(killed);
-    let said = host.does(&["unload"]);
+    // A record that cannot be read keeps nothing from being set back and unloaded.
+    host.sh("mkdir /run/narrows-advise-0");
+    let output = host.narrows(&["unload"]);
+    host.sh("rmdir /run/narrows-advise-0");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(said, "narrows: /run/narrows-advise-0: cannot open: Is a directory (os error 21)\n");
+    let said = String::from_utf8(output.stdout).unwrap();
     let regular = "endpoint 2, 10.88.2.1: regular: its `advise` was killed\n";
     assert!(said.starts_with(regular) && said.contains("nr_adv: unloaded"), "{said}");
     let endpoint = host.sh("ip mptcp endpoint show id 2");

@@ -1,25 +1,25 @@
 //! What is set, in a file, so that it is known after this process was killed.
 //!
-//! `/run/narrows-advise-COOKIE` is of the network namespace with that cookie, which no other one gets before the next
-//! boot, which empties `/run`. Who follows advice there holds it locked, and the kernel frees the lock however that
+//! `narrows-advise-COOKIE` in `/run` is of the network namespace with that cookie, which no other one gets before the
+//! next boot. A container may keep its `/run` over that, so the first line has the boot's id. Who follows advice there holds it locked, and the kernel frees the lock however that
 //! process ends: so a file that can be locked is what a killed one left. A line is written before its thing is set,
 //! and taken out after it was set back.
 
 use super::Subflow;
-use narrows_kernel::Error;
+use narrows_kernel::{Error, run_folder};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::Read;
 use std::net::IpAddr;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-const FOLDER: &str = "/run";
 const PREFIX: &str = "narrows-advise-";
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// What is set: subflows, and endpoints by their ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub(super) struct Made {
 }
 
 impl Made {
-    fn text(&self) -> String {
-        let mut text = String::new();
+    fn text(&self, boot: &str) -> String {
+        let mut text = format!("boot {boot}\n");
         for (id, address) in &self.endpoints {
             // Writing to a string cannot fail.
             let _ = writeln!(text, "endpoint {id} {address}");
@@ -41,10 +41,14 @@ impl Made {
         text
     }
 
-    /// A line that was cut off says nothing.
-    fn parse(text: &str) -> Made {
+    /// A line that was cut off says nothing, nor does the record of another boot.
+    fn parse(text: &str, boot: &str) -> Made {
         let mut made = Made::default();
-        for line in text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
+        let mut lines = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+        if lines.next().and_then(|line| line.strip_prefix("boot ")) != Some(boot) {
+            return made;
+        }
+        for line in lines {
             match line.split(' ').collect::<Vec<_>>()[..] {
                 ["endpoint", id, address] => {
                     let address = address.parse::<IpAddr>().ok();
@@ -63,10 +67,14 @@ impl Made {
     }
 }
 
+/// What a process that was killed left: its namespace's cookie, and what it had set there.
+pub(super) type Left = (u64, Record, Made);
+
 /// The file of a network namespace, locked.
 pub(super) struct Record {
     path: PathBuf,
     file: Flock<File>,
+    boot: String,
 }
 
 impl Record {
@@ -75,28 +83,23 @@ impl Record {
     /// # Errors
     /// It cannot be made, locked or read.
     pub fn open(cookie: u64) -> Result<Option<(Record, Made)>, Error> {
-        Record::at(Path::new(FOLDER).join(format!("{PREFIX}{cookie}")))
+        Record::at(run_folder().join(format!("{PREFIX}{cookie}")))
     }
 
-    /// Those that killed processes left, each with its namespace's cookie.
-    ///
-    /// # Errors
-    /// As [`Record::open`].
-    pub fn left() -> Result<Vec<(u64, Record, Made)>, Error> {
-        let mut all = Vec::new();
+    /// Those that killed processes left; an error for each that cannot be opened, locked or read.
+    pub fn left() -> Vec<Result<Left, Error>> {
+        let of = |entry: fs::DirEntry| {
+            let cookie = entry.file_name().to_str()?.strip_prefix(PREFIX)?.parse::<u64>().ok()?;
+            let record = Record::at(entry.path()).transpose()?;
+            Some(record.map(|(record, made)| (cookie, record, made)))
+        };
         // Without the folder nobody has recorded anything.
-        for entry in fs::read_dir(FOLDER).into_iter().flatten().flatten() {
-            let name = entry.file_name();
-            let cookie = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse().ok());
-            let Some(cookie) = cookie else { continue };
-            if let Some((record, made)) = Record::at(entry.path())? {
-                all.push((cookie, record, made));
-            }
-        }
-        Ok(all)
+        fs::read_dir(run_folder()).into_iter().flatten().flatten().filter_map(of).collect()
     }
 
     fn at(path: PathBuf) -> Result<Option<(Record, Made)>, Error> {
+        let boot = fs::read_to_string(BOOT_ID).map_err(Error::io(Path::new(BOOT_ID), "read"))?;
+        let boot = boot.trim_end().to_owned();
         loop {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false).mode(0o600);
@@ -107,27 +110,44 @@ impl Record {
                 Err((_, Errno::EWOULDBLOCK)) => return Ok(None),
                 Err((_, errno)) => return Err(Error::io(&path, "lock")(errno.into())),
             };
-            let text = io::read_to_string(&*file).map_err(Error::io(&path, "read"))?;
+            let mut bytes = Vec::new();
+            (&*file).read_to_end(&mut bytes).map_err(Error::io(&path, "read"))?;
+            let made = Made::parse(&String::from_utf8_lossy(&bytes), &boot);
             // The one before may have removed it meanwhile.
             let own = file.metadata().map_err(Error::io(&path, "read"))?;
             if path.symlink_metadata().is_ok_and(|there| there.ino() == own.ino()) {
-                return Ok(Some((Record { path, file }, Made::parse(&text))));
+                if made == Made::default() {
+                    // Behind what is written next there must be no lines of another boot.
+                    file.set_len(0).map_err(Error::io(&path, "write"))?;
+                }
+                return Ok(Some((Record { path, file, boot }, made)));
             }
         }
     }
 
     /// Holds what is set, or is about to be.
-    pub fn write(&self, made: &Made) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, made: &Made) -> Result<(), Error> {
         // What a process that is killed in between leaves behind the end is of before.
-        let text = made.text();
-        self.file.write_all_at(text.as_bytes(), 0)?;
-        self.file.set_len(text.len() as u64)
+        let text = made.text(&self.boot);
+        let written = self.file.write_all_at(text.as_bytes(), 0);
+        let written = written.and_then(|()| self.file.set_len(text.len() as u64));
+        written.map_err(Error::io(&self.path, "write"))
     }
 
-    /// Nothing is set any more.
-    pub fn remove(self) {
+    /// The end of who had it: holds what is still set; goes if nothing is.
+    ///
+    /// # Errors
+    /// As [`Record::write`].
+    pub fn close(self, made: &Made) -> Result<(), Error> {
+        if *made != Made::default() {
+            return self.write(made);
+        }
         // While it is locked; one that stays holds nothing, or is gone.
         let _ = fs::remove_file(&self.path);
+        Ok(())
     }
 }
 
@@ -149,13 +169,19 @@ mod tests {
 
     #[test]
     fn what_is_set_is_read_back_and_a_line_that_was_cut_off_is_not() {
-        let text = made().text();
-        let expected = "endpoint 2 10.0.2.1\nsubflow 00abcdef 10.0.2.1:40000 [2001:db8::1]:443\n";
+        let parse = |text: &str| Made::parse(text, "1f-2e");
+        let text = made().text("1f-2e");
+        let expected = "boot 1f-2e\nendpoint 2 10.0.2.1\n\
+                        subflow 00abcdef 10.0.2.1:40000 [2001:db8::1]:443\n";
         assert_eq!(text, expected);
-        assert_eq!(Made::parse(&text), made());
-        let cut = Made::parse(&text[..text.len() - 2]);
+        assert_eq!(parse(&text), made());
+        let cut = parse(&text[..text.len() - 2]);
         assert_eq!(cut, Made { subflows: BTreeSet::new(), ..made() });
-        assert_eq!(Made::parse("endpoint 300 10.0.2.1\nendpoint 2\n\nnonsense\n"), Made::default());
+        let nonsense = "boot 1f-2e\nendpoint 300 10.0.2.1\nendpoint 2\n\nnonsense\n";
+        assert_eq!(parse(nonsense), Made::default());
+        // Another boot gives the same cookies to other namespaces.
+        assert_eq!(Made::parse(&text, "1f-2f"), Made::default());
+        assert_eq!(parse("endpoint 2 10.0.2.1\n"), Made::default());
     }
 
     #[test]
@@ -175,7 +201,14 @@ mod tests {
         drop(second);
         let (third, held) = open().unwrap();
         assert_eq!(held, endpoints);
-        third.remove();
+        third.close(&held).unwrap();
+        // Bytes that are no text hide no other line.
+        let mut bytes = fs::read(&path).unwrap();
+        bytes.extend(b"\xff\n");
+        fs::write(&path, bytes).unwrap();
+        let (fourth, held) = open().unwrap();
+        assert_eq!(held, endpoints, "what is not set back stays known");
+        fourth.close(&Made::default()).unwrap();
         assert!(!path.exists());
     }
 }
