@@ -109,6 +109,8 @@ pub struct Follower {
     judged: Judged,
     pool: Pool<Subflow, IpAddr>,
     made: Made,
+    /// Is that what a killed one recorded, and not yet compared with what there is?
+    resumed: bool,
     record: Record,
     /// Until when an address stays regular.
     rests: BTreeMap<IpAddr, Instant>,
@@ -133,6 +135,7 @@ impl Follower {
             judged: Judged { judge: Judge::default(), began: Instant::now() },
             pool: Pool::default(),
             made,
+            resumed: true,
             record,
             rests: BTreeMap::new(),
             told: Vec::new(),
@@ -194,6 +197,15 @@ impl Follower {
         advised.extend(judge.look(at, &judged));
         let votes = self.pool.look(at, &all, &advised, |subflow| subflow.local.ip());
         let seen = look(&sockets, &advised);
+        if self.resumed {
+            // The kernel's path manager is asked only where endpoints were set.
+            let endpoints = match self.made.endpoints.is_empty() {
+                true => Vec::new(),
+                false => pm::endpoints()?,
+            };
+            forget_unset(&mut self.made, &seen, &endpoints);
+            self.resumed = false;
+        }
         let mut lines = Vec::new();
         let mut stays_set = |ended: Result<String, String>| {
             let failed = ended.is_err();
@@ -267,7 +279,10 @@ impl Follower {
     ) -> Result<Set, String> {
         let record = |made: &Made| self.record.write(made).map_err(|error| error.to_string());
         self.made.subflows.insert(subflow);
-        record(&self.made)?;
+        if let Err(why) = record(&self.made) {
+            self.made.subflows.remove(&subflow);
+            return Err(why);
+        }
         let alone = pm::set_backup(subflow.token, subflow.local, subflow.remote, true);
         let Err(error) = alone else { return Ok(Set::Subflow) };
         self.made.subflows.remove(&subflow);
@@ -354,6 +369,16 @@ fn set_back(made: &mut Made, why: &str) -> Vec<String> {
     made.endpoints.retain(|id, address| stays_set(end_endpoint(*id, *address, why)));
     made.subflows.retain(|subflow| stays_set(end_subflow(*subflow, why)));
     lines
+}
+
+/// Takes out what was recorded and never set, or was undone since: it would be taken for something that the kernel
+/// does not do.
+fn forget_unset(made: &mut Made, seen: &[Seen], endpoints: &[Endpoint]) {
+    made.subflows.retain(|set| !seen.iter().any(|seen| seen.subflow == *set && !seen.backup));
+    made.endpoints.retain(|id, address| {
+        let is = |one: &&Endpoint| one.id == *id && one.address == *address;
+        endpoints.iter().find(is).is_some_and(Endpoint::is_backup)
+    });
 }
 
 /// The subflow of a socket, if it is an established one.
@@ -557,6 +582,24 @@ mod tests {
         assert_eq!(chosen(&all, GAINS, &endpoints).unwrap_err(), why);
         let all = [&[seen(8, "10.0.2.1:1002", true)][..], &all[..]].concat();
         assert_eq!(chosen(&all, GAINS, &endpoints), Ok(Some(2)));
+    }
+
+    #[test]
+    fn what_was_recorded_and_is_not_set_may_be_set() {
+        let (first, second) = (seen(7, "10.0.2.1:1000", true), seen(7, "10.0.3.1:1001", true));
+        let backup = Seen { backup: true, ..second };
+        let closed = seen(8, "10.0.2.1:1002", true);
+        let addresses = [(2, "10.0.2.1"), (3, "10.0.3.1"), (4, "10.0.4.1")];
+        let mut made = Made {
+            subflows: BTreeSet::from([first, backup, closed].map(|one| one.subflow)),
+            endpoints: BTreeMap::from(addresses.map(|(id, at)| (id, at.parse().unwrap()))),
+        };
+        let set = Endpoint { flags: Endpoint::BACKUP, ..endpoint(3, "10.0.3.1", 0) };
+        // The fourth is another's by now.
+        let other = Endpoint { flags: Endpoint::BACKUP, ..endpoint(4, "10.0.5.1", 0) };
+        forget_unset(&mut made, &[first, backup], &[endpoint(2, "10.0.2.1", 0), set, other]);
+        assert_eq!(made.subflows, BTreeSet::from([backup, closed].map(|one| one.subflow)));
+        assert_eq!(made.endpoints, BTreeMap::from([(3, "10.0.3.1".parse().unwrap())]));
     }
 
     #[test]
