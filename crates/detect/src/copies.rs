@@ -91,7 +91,8 @@ impl Copies {
             }
             // Translated on a host it has passed no router: no other packet has all that it has.
             let local = segment.id != 0 && segment.stamps.is_some() && now.hops == seen.hops;
-            if passed_a_router || local {
+            // Answers to a scan are alike, from whoever they come.
+            if passed_a_router && (told_apart || segment.len > 0) || local {
                 return Some(Again::Translated(seen.ends));
             }
         }
@@ -108,7 +109,10 @@ impl Copies {
         let (known, passed_a_router) = (run.of == of, hops < run.hops);
         let within = if segment.stamps.is_some() { SOON } else { AT_ONCE };
         let soon = time.abs_diff(run.time) <= within as u64;
-        let told_apart = passed_a_router || (soon && segment.stamps.is_some());
+        let told_apart = match segment.stamps {
+            Some(_) => passed_a_router || soon,
+            None => passed_a_router && time.abs_diff(run.time) <= SOON as u64,
+        };
         if known && told_apart && !after(run.from, from) && !after(to, run.to) {
             return Some(Again::Copy { sure: passed_a_router });
         }

@@ -6,11 +6,10 @@ use crate::order::{BACK, DISORDER};
 use crate::packet::{Link, Packet};
 
 /// Bytes that are kept of a packet that waits: more than all headers have.
-const KEPT: usize = 512;
+const KEPT: usize = 256;
 
-/// Bytes of packets that wait, at most, with [`RECORD`] for each.
-const WAITING: usize = 16 << 20;
-const RECORD: usize = 100;
+/// Packets that wait, at most: 16 MB, each with a record of some 100 bytes.
+const WAITING: usize = (16 << 20) / (KEPT + 100);
 
 /// Packets that wait for those that come late.
 #[derive(Debug, Default)]
@@ -21,7 +20,6 @@ pub struct Sorted {
     /// By their times, and the order in which they came.
     waiting: BTreeMap<(i64, u64), Waiting>,
     added: u64,
-    bytes: usize,
     /// Room of packets that wait no more.
     spare: Vec<Vec<u8>>,
 }
@@ -70,14 +68,14 @@ impl Sorted {
             return each(packet);
         }
         let Packet { number, time, link, data, wire, .. } = packet;
-        let mut room = self.spare.pop().unwrap_or_default();
+        let mut room = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(KEPT));
         room.clear();
         room.extend(&data[..data.len().min(KEPT)]);
-        self.bytes += room.len() + RECORD;
         self.added += 1;
         self.waiting.insert((time, self.added), Waiting { number, link, data: room, wire });
         let until = self.newest.map_or(time, |newest| newest.saturating_sub(self.disorder));
-        while self.bytes > WAITING || self.waiting.keys().next().is_some_and(|(at, _)| *at <= until)
+        while self.waiting.len() > WAITING
+            || self.waiting.keys().next().is_some_and(|(at, _)| *at <= until)
         {
             self.give(each);
         }
@@ -94,7 +92,6 @@ impl Sorted {
     fn give(&mut self, each: &mut impl FnMut(Packet)) {
         let Some(((time, _), of)) = self.waiting.pop_first() else { return };
         let Waiting { number, link, data, wire } = of;
-        self.bytes = self.bytes.saturating_sub(data.len() + RECORD);
         each(Packet { number, time, link, data: &data, wire, skip: None });
         self.spare.push(data);
     }

@@ -124,6 +124,17 @@ fn a_clock_that_was_set_back_goes_on() {
     assert_eq!(observations(&open(file(101, &twice))), seen);
 }
 
+/// By less than a second: packets stay in the order in which they passed, and none counts as lost.
+#[test]
+fn a_clock_that_was_set_back_by_little_is_no_disorder() {
+    let mut records = records(&[flow(1), flow(2)].concat());
+    let right = open(file(101, &records));
+    records[4000..].iter_mut().for_each(|record| record.0 -= 500 * MS);
+    let source = open(file(101, &records));
+    assert_eq!(source.recording().notes, [""; 0]);
+    assert_eq!(observations(&source).len(), observations(&right).len());
+}
+
 #[test]
 fn a_clock_that_was_set_ahead_goes_on() {
     let mut together = [flow(1), flow(2)].concat();

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use narrows_foreign::harmless;
 use narrows_laws::{Law, user};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
@@ -35,6 +36,9 @@ pub const CHILD: &str = "run-under-user-law";
 /// CPU time of a run, at least, and how many times what it is estimated to take.
 const CPU_SECONDS: u64 = 5;
 const CPU_FACTOR: f64 = 20.0;
+/// Bytes that are read of what it writes to standard error, and characters of that which are told.
+const MAX_SAID: u64 = 1 << 20;
+const TOLD: usize = 200;
 
 /// The program whose children run jobs; none: they run here.
 static PROGRAM: OnceLock<(PathBuf, Vec<OsString>)> = OnceLock::new();
@@ -133,7 +137,7 @@ pub fn run(host: &dyn Host, job: &Job) -> Result<Run, Error> {
     let json = serde_json::to_vec(&request).expect("a request has names for keys");
     let mut input = child.stdin.take().expect("it is piped");
     let mut output = child.stdout.take().expect("it is piped");
-    let mut errors = child.stderr.take().expect("it is piped");
+    let errors = child.stderr.take().expect("it is piped");
     let (status, result) = thread::scope(|scope| {
         let reader = scope.spawn(move || {
             // A child that dies early closes both; its status says why.
@@ -163,10 +167,13 @@ pub fn run(host: &dyn Host, job: &Job) -> Result<Run, Error> {
         });
     }
     let result: Result<Run, Failed> = serde_json::from_slice(&result).map_err(|_| {
-        let mut stderr = String::new();
-        // Its error is one line.
-        let _ = errors.read_to_string(&mut stderr);
-        fault(format!("a run ended without a result: {}", stderr.trim()))
+        let mut said = Vec::new();
+        let _ = errors.take(MAX_SAID).read_to_end(&mut said);
+        let said = String::from_utf8_lossy(&said);
+        // A law writes what it likes; the line of an end by an error of ours is the last.
+        let line = said.trim().lines().last().unwrap_or_default();
+        let line: String = line.chars().take(TOLD).collect();
+        fault(format!("a run ended without a result: {}", harmless(&line)))
     })?;
     result.map_err(|failed| match failed {
         Failed::Fault(message) => fault(message),
