@@ -1,7 +1,7 @@
 //! What a trial counts and when its guards break: the C of `src/bpf/trial.h`, against crates/stats and
 //! the standard library.
 
-use narrows_kernel::trial::{Arm, Guards, SRTT_BINS, STRATA, Sums};
+use narrows_kernel::trial::{Arm, Guards};
 use narrows_stats::sequence::{self, Sequence};
 use narrows_testkit::Random;
 
@@ -28,25 +28,6 @@ struct Outcome {
     groups: u32,
     reserved: u32,
 }
-
-const EMPTY: Arm = Arm {
-    strata: [Sums {
-        n: 0,
-        goodput: 0,
-        goodput2: 0,
-        retrans: 0,
-        retrans2: 0,
-        bytes: 0,
-        busy_ms: 0,
-        segs: 0,
-        retrans_segs: 0,
-        paths: 0,
-        grouped: 0,
-        groups: 0,
-        silent_ms: 0,
-    }; STRATA],
-    srtt: [0; SRTT_BINS],
-};
 
 const ALL: Guards = Guards { goodput: Some(0.9), retransmits: Some(1.5), p95_srtt: Some(1.3) };
 /// As the command assumes.
@@ -79,7 +60,7 @@ fn connection(random: &mut Random, goodput: f64, retransmits: f64, srtt: f64) ->
 /// goodput, retransmits and srtt over the other's.
 fn broken(seed: u64, connections: usize, effect: [f64; 3]) -> Option<(u32, usize)> {
     let mut random = Random(seed);
-    let mut arms = [EMPTY; 2];
+    let mut arms = [Arm::default(); 2];
     for n in 1..=connections {
         let arm = usize::from(random.unit() < 0.1);
         let [goodput, retransmits, srtt] = if arm == 1 { effect } else { [1.0; 3] };
@@ -133,7 +114,7 @@ fn the_boundary_is_that_of_the_confidence_sequence() {
 
 #[test]
 fn what_is_counted_is_what_the_report_takes() {
-    let mut arm = EMPTY;
+    let mut arm = Arm::default();
     let mut exact = sequence::Sums::default();
     let mut random = Random(9);
     for _ in 0..1000 {
@@ -174,7 +155,7 @@ fn guards_hold_between_equal_arms_and_break_beyond_their_limits() {
 
 #[test]
 fn connections_without_any_acknowledgement_have_no_round_trip_time() {
-    let mut arms = [EMPTY; 2];
+    let mut arms = [Arm::default(); 2];
     let mut random = Random(6);
     for n in 0..2000 {
         let mut one = connection(&mut random, 1.0, 1.0, 1.0);
@@ -195,7 +176,7 @@ fn connections_without_any_acknowledgement_have_no_round_trip_time() {
 
 #[test]
 fn what_is_not_limited_does_not_end_a_trial() {
-    let mut arms = [EMPTY; 2];
+    let mut arms = [Arm::default(); 2];
     let mut random = Random(4);
     for n in 0..400 {
         let worse = if n % 2 == 1 { [0.01, 9.0, 9.0] } else { [1.0; 3] };

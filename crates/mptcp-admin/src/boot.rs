@@ -4,7 +4,7 @@
 //! The default itself does not go into sysctl.d: systemd reads that before the control is loaded, and
 //! it would hide what the administrator's own files say was there before. The unit runs after them, and
 //! before sysinit.target: the units of sockets, and of services, begin after that (systemd.socket(5)),
-//! so that no listener is older.
+//! so that no listener is older. And which start this is.
 
 use narrows_kernel::Error;
 use narrows_laws::Control;
@@ -21,6 +21,16 @@ const SYSCTL: &str = "etc/sysctl.d/90-narrows.conf";
 /// How the files begin.
 const OURS: &str = "# Written by `narrows kernel ... --boot`";
 const NOT_OURS: &str = "not written by narrows; move it away";
+
+/// The id that the kernel drew at this start of the machine.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn this_boot() -> Result<String, Error> {
+    let path = Path::new("/proc/sys/kernel/random/boot_id");
+    let id = fs::read_to_string(path).map_err(Error::io(path, "read"))?;
+    Ok(id.trim_end().to_owned())
+}
 
 /// What is loaded and used at the start of the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

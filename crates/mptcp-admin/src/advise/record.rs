@@ -1,11 +1,12 @@
 //! What is set, in a file, so that it is known after this process was killed.
 //!
 //! `narrows-advise-COOKIE` in `/run` is of the network namespace with that cookie, which no other one gets before the
-//! next boot. A container may keep its `/run` over that, so the first line has the boot's id. Who follows advice there holds it locked, and the kernel frees the lock however that
-//! process ends: so a file that can be locked is what a killed one left. A line is written before its thing is set,
-//! and taken out after it was set back.
+//! next boot. A container may keep its `/run` over that, so the first line has the boot's id. Who follows advice there
+//! holds it locked, and the kernel frees the lock however that process ends: so a file that can be locked is what a
+//! killed one left. A line is written before its thing is set, and taken out after it was set back.
 
 use super::Subflow;
+use crate::boot::this_boot;
 use narrows_kernel::{Error, run_folder};
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
@@ -16,10 +17,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::net::IpAddr;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const PREFIX: &str = "narrows-advise-";
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// What is set: subflows, and endpoints by their ids.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,8 +98,7 @@ impl Record {
     }
 
     fn at(path: PathBuf) -> Result<Option<(Record, Made)>, Error> {
-        let boot = fs::read_to_string(BOOT_ID).map_err(Error::io(Path::new(BOOT_ID), "read"))?;
-        let boot = boot.trim_end().to_owned();
+        let boot = this_boot()?;
         loop {
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(true).truncate(false).mode(0o600);

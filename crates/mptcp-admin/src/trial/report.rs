@@ -1,6 +1,7 @@
 //! What a trial found, for people and programs.
 
 use super::{ALPHA, PLANNED_RATIO};
+use crate::boot::this_boot;
 use narrows_foreign::Foreign;
 use narrows_kernel::trial::{self, End, SIZES, SRTT_BINS, STRATA, Sums, Trial};
 use narrows_report::{
@@ -285,7 +286,7 @@ impl Origin {
     /// Of a trial of this host.
     fn here(trial: &Trial) -> Origin {
         let line = |path: &str| fs::read_to_string(path).unwrap_or_default().trim_end().to_owned();
-        let boot = line("/proc/sys/kernel/random/boot_id");
+        let boot = this_boot().unwrap_or_default();
         Origin {
             host: line("/proc/sys/kernel/hostname").into(),
             id: format!("{boot} {}", trial.began.as_nanos()),
