@@ -65,7 +65,7 @@ fn first_transfers(claims: &mut Claims) -> Result<(), Error> {
         Network::of(scenario).queue(packets).pair(runs, column, of)
     };
     claims.claim(
-        "Figure 1(c): the second subflow joins 3 base RTTs after data began, at a window of 40",
+        "Figure 1(c): the second subflow joins 3 base RTTs after data began, at a window of 40 (ours: 3 RTTs with queueing)",
         |column| {
             let joins = Network::of("lisa/two").joins(runs, column, FIGURE_1_RTT_S)?;
             let [after, window] = [|join: &(f64, f64)| join.0, |join: &(f64, f64)| join.1]
