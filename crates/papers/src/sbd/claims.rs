@@ -231,7 +231,7 @@ impl Claims<'_> {
                 "the same",
             );
         }
-        let start = "Linux 3.14's slow start; [spacing of samples and p_s](#shared-bottlenecks)";
+        let start = "Linux 3.14's slow start; [spacing of samples](#shared-bottlenecks)";
         let points = self.both(all_right("sb", String::new()))?;
         self.add("right on SB-2, 3, 4, 5, % (Table II)", "97, 98, 98, 97", "SB", points, start);
         let points = self.both(ten("sb", "", 0.9))?;
@@ -250,7 +250,8 @@ impl Claims<'_> {
         }
         let mut row =
             ["DWC, right on SB, % (Section VI)", "about 75", "SB", "-", "not run"].to_vec();
-        row.extend(["", "", "no definition of it could be had"]);
+        let why = "the paper's Section VI has its rule, but no formula for its threshold, RTTth";
+        row.extend(["", "", why]);
         self.grid.row(row);
         Ok(())
     }
