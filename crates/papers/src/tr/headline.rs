@@ -145,7 +145,8 @@ impl Headline<'_> {
             };
             let verdict =
                 if one.times[1].is_finite() { Verdict::Worse } else { Verdict::Reproduced };
-            let why = "not known; the author's program has another SSC";
+            let why = "not known; the author's program has another SSC: variabilities may differ by \
+                       0.1 ms, not by a tenth, and no path is asked whether it is congested";
             self.add("SSC fails, traces, E3, droptail, Reno", "yes", ours, verdict, why);
         }
         Ok(())
