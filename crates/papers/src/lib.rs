@@ -8,6 +8,7 @@
 pub mod cmpbbr;
 mod curves;
 pub mod detectors;
+mod failures;
 pub mod figures;
 pub mod grid;
 pub mod laws;

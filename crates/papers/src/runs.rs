@@ -19,6 +19,7 @@ use narrows_lab::{
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::failures::Failures;
 use crate::figures::median;
 use crate::sequential::settled;
 use crate::{Form, Verdict};
@@ -447,7 +448,8 @@ impl<'a> Runs<'a> {
     /// The runs asked for, each run if it was not before.
     ///
     /// # Errors
-    /// What is asked for does not fit, [`Error::Interrupted`], or an internal error in a run.
+    /// What is asked for does not fit, [`Error::Interrupted`], what a user's law did in a run, or an internal error in one: of
+    /// several what the law did, else that of the first run, on any number of threads.
     pub fn get(&self, ask: &Ask) -> Result<Controls, Error> {
         Ok(self.all(std::slice::from_ref(ask))?.remove(0))
     }
@@ -537,7 +539,7 @@ impl<'a> Runs<'a> {
             let cost_s = missing.iter().map(|(at, _)| cost(&rows[*at])).sum();
             told(Told::Begun { runs: missing.len(), cost_s });
         }
-        let one = |&(at, seed): &(usize, u64)| {
+        let one = |&(at, seed): &(usize, u64)| -> Result<Kept, Error> {
             if stop.load(Ordering::Relaxed) {
                 return Err(Error::Interrupted);
             }
@@ -557,16 +559,26 @@ impl<'a> Runs<'a> {
             kept.summary.setup = Some(setup.clone());
             store.map_or(Ok(()), |store| store.keep(key, &kept))?;
             told(Told::Ran { cost_s: cost(&rows[at]) });
-            Ok(((at, seed), kept))
+            Ok(kept)
         };
-        // One at a time: they are long, and all threads should end together.
-        let run: Result<Vec<_>, Error> =
-            self.pool.install(|| missing.par_iter().with_max_len(1).map(one).collect());
-        let run = run.map_err(|error| match (store, error) {
+        let failures = Failures::default();
+        let unless_settled = |(place, of): (usize, &(usize, u64))| {
+            if failures.are_settled(place, rows[of.0].may_end_by_law()) {
+                return None;
+            }
+            let kept = one(of).map_err(|error| failures.add(place, error)).ok()?;
+            Some((*of, kept))
+        };
+        // In their order, so that none begins which stands behind one that failed, and one at a time: they are long, and
+        // all threads should end together.
+        let run: Vec<_> = self.pool.install(|| {
+            missing.iter().enumerate().par_bridge().filter_map(unless_settled).collect()
+        });
+        failures.end().map_err(|error| match (store, error) {
             (Some(store), Error::Interrupted) => store.interrupted(),
             (_, error) => error,
-        });
-        for ((at, seed), kept) in run? {
+        })?;
+        for ((at, seed), kept) in run {
             rows[at].kept.insert(seed, kept);
         }
         Ok(())
@@ -586,6 +598,11 @@ struct Row<'r> {
 }
 
 impl Row<'_> {
+    /// May its runs end with [`Error::Law`]? Those in virtual time under a user's law.
+    fn may_end_by_law(&self) -> bool {
+        !self.host.real_time() && self.scenario.takes_user_law(&[self.control])
+    }
+
     fn by_seed(mut self) -> Vec<Kept> {
         self.ask.seeds.clone().filter_map(|seed| self.kept.remove(&seed)).collect()
     }
