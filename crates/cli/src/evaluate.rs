@@ -4,8 +4,8 @@ use std::path::Path;
 
 use narrows_evaluate::rule::LEAST_SEEDS;
 use narrows_evaluate::{
-    CATALOGUE, Law, Outcome, PAGE, Tables, catalogue, ignored, listed, of_law, page as page_of,
-    seeds, select, shown,
+    CATALOGUE, Criterion, Law, Outcome, PAGE, Tables, catalogue, ignored, listed, of_law,
+    page as page_of, seeds, seeds_of, select, selection, shown,
 };
 use narrows_lab::page::{self, Fact, PageFile};
 use narrows_lab::{Error as LabError, HostId, Output, Provenance, json, sha256};
@@ -95,7 +95,7 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
         found.iter().map(|(law, criteria)| made(args, host.id(), seeds, law, criteria)).collect();
     if let Some(store) = &store {
         let mut output = Output::new(store.folder())?;
-        let suffix = suffix(args, host.id());
+        let suffix = suffix(args, form, &criteria, host.id());
         for (made, (law, outcomes)) in made.iter().zip(&found) {
             let name = format!("{}{suffix}", law.control());
             let table = of_law(outcomes).markdown();
@@ -128,19 +128,21 @@ fn unused(args: &EvaluateArgs, laws: &[Law]) -> Result<(), Error> {
     Err(Error::input(file.display(), message))
 }
 
-/// What tells the tables of a call from those of others into the same folder: `-quick-5.1.2+7.10-on-quic`.
-fn suffix(args: &EvaluateArgs, host: HostId) -> String {
+/// What tells the tables of a call from those of others into the same folder, the same for the same selection:
+/// `-quick-5.1.2+7.10-seeds-20-on-quic`.
+fn suffix(args: &EvaluateArgs, form: Form, criteria: &[&Criterion], host: HostId) -> String {
     /// A file's name may have 255 bytes.
     const LONGEST: usize = 100;
-    let only: Vec<&str> = args.only.iter().map(|name| name.trim()).collect();
-    let only = match only.join("+").replace('/', "-") {
+    let only = match selection(criteria).join("+").replace('/', "-") {
         long if long.len() > LONGEST => format!("some-{}", &sha256(&long)[..12]),
         only => only,
     };
+    let seeds = args.seeds.filter(|seeds| *seeds != seeds_of(form));
     let parts = [
         args.quick.then(|| "quick".to_owned()),
         Some(only).filter(|only| !only.is_empty()),
         args.paths.map(|paths| format!("paths-{paths}")),
+        seeds.map(|seeds| format!("seeds-{seeds}")),
     ];
     let parts: String = parts.into_iter().flatten().map(|part| format!("-{part}")).collect();
     parts + &host.suffix().replace(' ', "-")

@@ -113,6 +113,27 @@ fn a_law_of_ones_own_is_judged_and_its_header_answers() {
 }
 
 #[test]
+fn tables_of_one_selection_have_one_name_and_those_of_other_seeds_another() {
+    let home = tempfile::tempdir().unwrap();
+    let tables = |more: &[&str]| {
+        let args = ["evaluate", "reno", "--quick", "--out", "out", "--resume"];
+        let (code, _, error) = said(&narrows(home.path(), &[&args[..], more].concat()));
+        assert_eq!(code, Some(0), "{error}");
+        let files = fs::read_dir(home.path().join("out")).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".md")).collect();
+        names.sort_unstable();
+        names
+    };
+    for only in ["5.3,8", "8,5.3", "5.3.2, 5.3.1,8/security", "8,5.3,5.3.1"] {
+        assert_eq!(tables(&["--only", only]), ["reno-quick-5.3+8.md"], "{only}");
+    }
+    assert_eq!(tables(&["--only", "5.3,8", "--seeds", "5"]), ["reno-quick-5.3+8.md"]);
+    let other = ["--only", "8,5.3", "--seeds", "20"];
+    assert_eq!(tables(&other), ["reno-quick-5.3+8-seeds-20.md", "reno-quick-5.3+8.md"]);
+}
+
+#[test]
 fn a_law_that_crashes_falls_short_by_its_line_and_the_rest_is_judged() {
     let home = tempfile::tempdir().unwrap();
     assert_eq!(said(&narrows(home.path(), &["law", "new", "mine.h"])).0, Some(0));

@@ -2,6 +2,7 @@
 //! choice.
 
 use std::fmt;
+use std::iter::successors;
 
 use narrows_lab::Error;
 use narrows_lab::catalogue::hint;
@@ -640,6 +641,14 @@ pub const CATALOGUE: &[Criterion] = &[
     prose("8", "security", Must, "security and privacy issues of the design"),
 ];
 
+impl Criterion {
+    /// Is it of this section, or of one within?
+    fn is_of(&self, section: &str) -> bool {
+        let within = self.section.strip_prefix(section);
+        within.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    }
+}
+
 /// The criteria that a selection names: `5.1.2`, `7.10`, all of `5.2`, or `5.1.4/late`; all of none.
 ///
 /// # Errors
@@ -647,17 +656,9 @@ pub const CATALOGUE: &[Criterion] = &[
 pub fn select(only: &[String]) -> Result<Vec<&'static Criterion>, Error> {
     // `5.1.2, 7.10` is what people write.
     let only: Vec<&str> = only.iter().map(|name| name.trim()).collect();
-    let chosen = |criterion: &Criterion, name: &str| {
-        let (section, one) =
-            name.split_once('/').map_or((name, None), |(section, one)| (section, Some(one)));
-        let below = criterion
-            .section
-            .strip_prefix(section)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
-        match one {
-            Some(one) => criterion.section == section && criterion.name == one,
-            None => below,
-        }
+    let chosen = |criterion: &Criterion, name: &str| match name.split_once('/') {
+        Some((section, one)) => criterion.section == section && criterion.name == one,
+        None => criterion.is_of(name),
     };
     for &name in &only {
         if !CATALOGUE.iter().any(|criterion| chosen(criterion, name)) {
@@ -681,6 +682,30 @@ pub fn select(only: &[String]) -> Result<Vec<&'static Criterion>, Error> {
     let named =
         |criterion: &&Criterion| only.is_empty() || only.iter().any(|name| chosen(criterion, name));
     Ok(CATALOGUE.iter().filter(named).collect())
+}
+
+/// What names criteria of [`select`], in its order, whatever named them there: the largest sections of which all are
+/// selected, else `5.1.4/late`; nothing if all are.
+pub fn selection(criteria: &[&Criterion]) -> Vec<String> {
+    let is_selected = |one: &Criterion| criteria.iter().any(|other| other.id() == one.id());
+    if CATALOGUE.iter().all(is_selected) {
+        return Vec::new();
+    }
+    let name = |criterion: &&Criterion| {
+        let (mut name, mut most) = (criterion.id(), 0);
+        let above = |section: &&'static str| section.rsplit_once('.').map(|(above, _)| above);
+        for section in successors(Some(criterion.section), above) {
+            let within = || CATALOGUE.iter().filter(|one| one.is_of(section));
+            let count = within().count();
+            if count > most && within().all(is_selected) {
+                (name, most) = (section.to_owned(), count);
+            }
+        }
+        name
+    };
+    let mut names: Vec<String> = criteria.iter().map(name).collect();
+    names.dedup();
+    names
 }
 
 #[cfg(test)]
@@ -713,6 +738,35 @@ mod tests {
         let error = named(&["5.1.4/lat"]).unwrap_err();
         assert!(error.contains("criterion (did you mean '5.1.4/late'?); expected 3"), "{error}");
         assert!(named(&["5.1.4/earl"]).is_err());
+    }
+
+    #[test]
+    fn a_selection_has_one_name_however_it_is_typed() {
+        let name = |only: &[&str]| {
+            let only: Vec<String> = only.iter().map(|name| name.to_string()).collect();
+            selection(&select(&only).unwrap()).join(" ")
+        };
+        for typed in
+            [&["7.10", "5.1.2"][..], &["5.1.2/queue", " 7.10"], &["5.1.2", "7.10", "5.1.2"]]
+        {
+            assert_eq!(name(typed), "5.1.2 7.10");
+        }
+        assert_eq!(name(&["5.1.4/paths", "5.1.4/late"]), "5.1.4/late 5.1.4/paths");
+        assert_eq!(name(&["5.1.4/paths", "5.1.4/late", "5.1.4/flows"]), "5.1.4");
+        assert_eq!(name(&["5.3.2", "5.3.1"]), "5.3");
+        assert_eq!(name(&["5.2", "5.1", "5.3"]), "5");
+        // 3 has no other section, and 7.1 is not 7.10.
+        assert_eq!(name(&["3"]), "3.2");
+        assert_eq!(name(&["7.1"]), "7.1");
+        assert_eq!(name(&[]), "");
+        assert_eq!(name(&["8", "7", "6", "5", "4", "3"]), "");
+        // By its name it is selected.
+        for criterion in CATALOGUE {
+            let id = criterion.id();
+            let only = selection(&select(std::slice::from_ref(&id)).unwrap());
+            let ids: Vec<String> = select(&only).unwrap().iter().map(|one| one.id()).collect();
+            assert_eq!(ids, [id]);
+        }
     }
 
     #[test]

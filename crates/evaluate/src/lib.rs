@@ -17,7 +17,7 @@ mod show;
 mod single;
 mod special;
 
-pub use catalogue::{CATALOGUE, Criterion, Keyword, Make, select};
+pub use catalogue::{CATALOGUE, Criterion, Keyword, Make, select, selection};
 pub use prose::Law;
 pub use show::{PAGE, Tables, catalogue, ignored, listed, of_law, page, shown};
 
@@ -36,6 +36,11 @@ const SEEDS: [u64; 2] = [20, 5];
 /// How many seeds each run has.
 pub fn seeds(runs: &Runs) -> u64 {
     runs.seeds(SEEDS[0], SEEDS[1])
+}
+
+/// How many each has in a form, unless others are asked for.
+pub fn seeds_of(form: Form) -> u64 {
+    form.pick(SEEDS[0], SEEDS[1], 1)
 }
 
 /// What was found of a criterion.
@@ -189,7 +194,7 @@ impl Criterion {
     /// A network that is no scenario.
     pub fn seconds(&self, law: &Law, form: Form) -> Result<f64, Error> {
         let (Make::Runs(make) | Make::Host(make)) = self.make else { return Ok(0.0) };
-        let seeds = form.pick(SEEDS[0], SEEDS[1], 1);
+        let seeds = seeds_of(form);
         let cells = cells_of(make, law, form);
         let (mut once, mut seconds) = (BTreeSet::new(), 0.0);
         for ask in cells.iter().flat_map(Cell::asks) {
