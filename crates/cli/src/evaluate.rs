@@ -85,7 +85,11 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
         for (law, outcomes) in &mut found {
             let (control, id, all) = (law.control(), criterion.id(), criteria.len());
             progress.of(format!("{control} of {id} ({} of {all})", at + 1));
-            outcomes.push(criterion.evaluate(law, &runs)?);
+            let outcome = criterion.evaluate(law, &runs)?;
+            if let Some(line) = outcome.internal_error() {
+                progress.note(&format!("narrows: {control}, {id}: {}: {line}", outcome.verdict));
+            }
+            outcomes.push(outcome);
         }
         runs.forget();
     }

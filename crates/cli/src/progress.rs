@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use narrows_papers::Told;
 
-use crate::terminal::show;
+use crate::terminal::{note, show};
 
 /// A line that says how far runs are, and how long those that are known of still take.
 pub struct Progress {
@@ -143,6 +143,11 @@ impl Tables {
             }
         }
         self.progress.say(&now.said());
+    }
+
+    /// A line that stays, on standard error.
+    pub fn note(&self, line: &str) {
+        self.progress.bar.suspend(|| note(line));
     }
 
     /// Takes the line away.

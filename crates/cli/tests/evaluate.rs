@@ -163,6 +163,33 @@ fn a_law_that_crashes_falls_short_by_its_line_and_the_rest_is_judged() {
     assert_eq!(criterion["cells"].as_array().unwrap().len(), 0);
 }
 
+/// As by a law that ends its process, which leaves no result.
+#[test]
+fn an_internal_error_is_told_on_standard_error_and_the_rest_is_judged() {
+    let home = tempfile::tempdir().unwrap();
+    assert_eq!(said(&narrows(home.path(), &["law", "new", "mine.h"])).0, Some(0));
+    let header = home.path().join("mine.h");
+    let text = fs::read_to_string(&header).unwrap();
+    let guard = "#define NARROWS_LAW_MINE_H\n";
+    let text = text.replace(guard, &format!("{guard}void _exit(int);\n"));
+    let growth = "\treturn (nr_s64)(NR_ONE / (paths * paths * p->cwnd));";
+    let ends = format!("\tif (paths)\n\t\t_exit(0);\n{growth}");
+    assert!(text.contains("void _exit") && text.contains(growth), "{text}");
+    fs::write(&header, text.replace(growth, &ends)).unwrap();
+    let args = ["evaluate", "mine", "--law", "mine.h", "--quick", "--json"];
+    let only = ["--only", "5.1.4/paths,5.3.1"];
+    let (code, text, error) = said(&narrows(home.path(), &[&args[..], &only].concat()));
+    assert_eq!(code, Some(0), "{error}");
+    let found = json(&text);
+    let of = |number: usize, field: &str| found[0]["criteria"][number][field].clone();
+    assert_eq!(of(0, "verdict"), "cannot-be-told", "{text}");
+    assert_eq!(of(1, "verdict"), "missing");
+    let line = "internal error: bcp133 under mine, seed 1: a run ended without a result: ";
+    assert_eq!(of(0, "line"), line);
+    let told = format!("narrows: mine, 5.1.4/paths: cannot be told: {line}");
+    assert_eq!(error.lines().filter(|line| *line == told).count(), 1, "{error}");
+}
+
 /// A control of one path is not charged with what it does as several.
 #[test]
 fn with_one_path_cells_of_several_are_left_out() {

@@ -87,18 +87,24 @@ impl Outcome {
         self.judged().max_by(|a, b| sure(a).total_cmp(&sure(b)))
     }
 
+    /// The line of a run that failed by an internal error, for which it cannot be told.
+    pub fn internal_error(&self) -> Option<&str> {
+        (self.verdict == Verdict::CannotBeTold && !self.line.is_empty())
+            .then_some(self.line.as_str())
+    }
+
     /// The cells that are judged.
     pub fn judged(&self) -> impl Iterator<Item = &Found> {
         self.cells.iter().filter(|cell| cell.judged)
     }
 }
 
-/// What a run that failed says of its criterion; nothing if no other is to be judged either.
-fn failed(error: &Error) -> Option<Verdict> {
+/// What a run that failed says of its criterion, and in which line; nothing if no other is to be judged either.
+fn failed(error: &Error) -> Option<(Verdict, String)> {
     match error {
-        Error::Law { .. } => Some(Verdict::FallsShort),
+        Error::Law { .. } => Some((Verdict::FallsShort, error.to_string())),
         // Perhaps the law's fault, perhaps ours, or the machine's.
-        Error::Fault { .. } => Some(Verdict::CannotBeTold),
+        Error::Fault { .. } => Some((Verdict::CannotBeTold, format!("internal error: {error}"))),
         _ => None,
     }
 }
@@ -169,8 +175,8 @@ impl Criterion {
                 return Ok(Outcome { verdict: Verdict::LeftOut, line: why, ..empty });
             }
             (Err(error), None) => {
-                let Some(verdict) = failed(&error) else { return Err(error) };
-                return Ok(Outcome { verdict, line: error.to_string(), runs: count, ..empty });
+                let Some((verdict, line)) = failed(&error) else { return Err(error) };
+                return Ok(Outcome { verdict, line, runs: count, ..empty });
             }
             (Ok(found), None) => found,
         };
@@ -215,10 +221,11 @@ mod tests {
         let (scenario, cc, seed) = ("bcp133".to_owned(), "mine".to_owned(), 1);
         let reason = "loops".to_owned();
         let law = Error::Law { place: "mine.h".into(), reason, scenario: scenario.clone(), seed };
-        assert_eq!(failed(&law), Some(Verdict::FallsShort));
+        assert_eq!(failed(&law), Some((Verdict::FallsShort, law.to_string())));
         let message = "its process was killed by SIGKILL".into();
         let fault = Error::Fault { scenario, cc, seed, message };
-        assert_eq!(failed(&fault), Some(Verdict::CannotBeTold));
+        let line = "internal error: bcp133 under mine, seed 1: its process was killed by SIGKILL";
+        assert_eq!(failed(&fault), Some((Verdict::CannotBeTold, line.to_owned())));
         assert_eq!(failed(&Error::Interrupted), None);
         assert_eq!(failed(&Error::input("a.toml", "no such file")), None);
     }

@@ -10,7 +10,7 @@
 //! - *meets* if in every cell harm is at most the limit at a confidence of 1 - 0.05 / standards: to be no worse than one of
 //!   them is enough, and the same seeds choose that one, so each may err by a part of 5 % (of all cells at once: the number
 //!   of cells needs no correction);
-//! - else, and from fewer than five seeds, *cannot be told*.
+//! - else, from fewer than five seeds, and if a run fails by an internal error, *cannot be told*.
 //!
 //! A cell in which the standard is so near the worst possible that no law can be above the limit is not judged.
 
@@ -56,10 +56,14 @@ impl Verdict {
         match self {
             Verdict::Meets => "every cell is at most the limit, with its interval",
             Verdict::FallsShort => {
-                "a cell is above the limit by its interval, corrected for the number of cells"
+                "a cell is above the limit by its interval, corrected for the number of cells; or the law ended a run, \
+                 whose line stands for the cell"
             }
             Verdict::Host => "the host does so, whatever the law does",
-            Verdict::CannotBeTold => "the intervals decide nothing; more seeds may",
+            Verdict::CannotBeTold => {
+                "the intervals, or fewer than five seeds, decide nothing: more seeds may; or a run failed by an internal \
+                 error, whose line stands for the cell"
+            }
             Verdict::Answered => "prose: the law's header answers",
             Verdict::Missing => "prose: the law's header does not answer",
             Verdict::LeftOut => {

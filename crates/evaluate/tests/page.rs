@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use narrows_evaluate::PAGE;
+use narrows_evaluate::rule::Verdict;
 
 /// The recommended controls.
 const OURS: [&str; 2] = ["greno+xcorr", "gcubic+xcorr"];
@@ -69,6 +70,23 @@ fn number(of: usize) -> &'static str {
 
 fn musts(of: &[&str]) -> String {
     format!("{} MUST{}", number(of.len()), if of.len() == 1 { "" } else { "s" })
+}
+
+/// In the words of the verdict, which reports have.
+#[test]
+fn what_a_run_that_fails_does_to_a_verdict_is_on_the_page() {
+    let page = page(PAGE);
+    let rows = rows(&page, "## How a criterion is judged");
+    for (verdict, by) in [
+        (Verdict::FallsShort, "the law ended a run"),
+        (Verdict::CannotBeTold, "a run failed by an internal error"),
+    ] {
+        let about = verdict.about();
+        let (_, failed) = about.split_once("; or ").unwrap_or_else(|| panic!("{about}"));
+        assert!(failed.starts_with(by), "{about}");
+        let row = rows.iter().find(|row| row[0] == verdict.to_string()).unwrap();
+        assert!(row[1].ends_with(failed), "{}", row[1]);
+    }
 }
 
 #[test]
