@@ -103,8 +103,16 @@ pub fn apart(a: i64, b: i64) -> bool {
     a.abs_diff(b) > APART as u64
 }
 
-/// Gives every packet to `each`, in `order`. A file that is damaged or ends too early is read up to there,
-/// and what is wrong is returned.
+/// How a file was read.
+#[derive(Debug)]
+pub struct Ended {
+    /// What is wrong with it, if it is damaged or ends too early; it was read up to there.
+    pub damage: Option<String>,
+    /// Packets that were given [early](Sorted::early).
+    pub early: u64,
+}
+
+/// Gives every packet to `each`, in `order`.
 ///
 /// # Errors
 /// The file cannot be opened.
@@ -112,7 +120,7 @@ pub fn for_each(
     input: &Input,
     order: &Order,
     mut each: impl FnMut(Packet),
-) -> Result<Option<String>, Error> {
+) -> Result<Ended, Error> {
     let parts: Vec<Part> = order.parts().collect();
     // Together they have no more memory than one.
     let longest = (LONGEST / parts.len()).max(BUFFER);
@@ -123,7 +131,8 @@ pub fn for_each(
         first.give(&mut |packet| sorted.add(packet, &mut each));
     }
     sorted.end(&mut each);
-    Ok(readings.into_iter().find_map(|reading| reading.packets.damage))
+    let damage = readings.into_iter().find_map(|reading| reading.packets.damage);
+    Ok(Ended { damage, early: sorted.early() })
 }
 
 /// Bytes that tell of every capture how long its first block is: pcap's header.

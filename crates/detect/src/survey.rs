@@ -9,6 +9,7 @@ use crate::packet::{End, Packet, Segment, Skip, ends_name, segment};
 use crate::place::{At, Clue, Decided, Why, places};
 use crate::sizes::{COUNTED, Flows, forget_half, leave_small, left_out};
 use crate::skipped::Skipped;
+use crate::sorted::early_note;
 use crate::tally::{Entry, Way};
 use crate::translated::{self, translated};
 use crate::{Error, Input, Limits, Signal, Traffic, mptcp};
@@ -68,6 +69,8 @@ struct Counted {
     /// When the first came and the last.
     span: Option<(i64, i64)>,
     damage: Option<String>,
+    /// Those that were given early.
+    early: u64,
     course: Course,
 }
 
@@ -75,7 +78,7 @@ struct Counted {
 fn count(input: &Input, order: &Order) -> Result<Counted, Error> {
     let mut counted = Counted::default();
     let mut copies = Copies::default();
-    let damage = capture::for_each(input, order, |packet| {
+    let capture::Ended { damage, early } = capture::for_each(input, order, |packet| {
         counted.packets += 1;
         let segment = match read(&packet) {
             Ok(segment) => segment,
@@ -111,7 +114,7 @@ fn count(input: &Input, order: &Order) -> Result<Counted, Error> {
         }
         entry.see(way, packet.time, &segment, again);
     })?;
-    counted.damage = damage;
+    (counted.damage, counted.early) = (damage, early);
     Ok(counted)
 }
 
@@ -127,7 +130,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     if !order.is_plain() {
         counted = count(input, &order)?;
     }
-    let Counted { mut flows, forgotten, packets, skipped, cut, span, damage, .. } = counted;
+    let Counted { mut flows, forgotten, packets, skipped, cut, span, damage, early, .. } = counted;
     let (start, end) = span.unwrap_or_default();
     let skips = skipped.note(packets);
     flows.values_mut().flat_map(|entry| &mut entry.ways).for_each(Way::end);
@@ -157,7 +160,9 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let share = |sized: &[(_, Entry)]| others.share(sized.iter().map(|(_, of)| of.bytes()).sum());
     let small = leave_small(&mut sized, limits.packets, packets_of, share, "data");
     let small = small.map_err(|message| Error::input(input.name(), message))?;
-    let notes = skips.into_iter().chain(cut).chain(order.notes()).chain(twice).chain(nat);
+    let early = early_note(early, packets);
+    let order_notes = order.notes().into_iter().chain(early);
+    let notes = skips.into_iter().chain(cut).chain(order_notes).chain(twice).chain(nat);
     let Some(signal) = signal.filter(|_| !others.is_cut()) else {
         let message = others.none(&skipped, packets, limits, LONG_ENOUGH);
         let why: Vec<String> =
