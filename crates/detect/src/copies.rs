@@ -1,5 +1,23 @@
 //! Packets that are in a capture more than once: of `any` over a bond, a bridge or a router, or of both
 //! ports of a switch.
+//!
+//! What a sender sends again is told from a copy by its timestamp and by its identification, which are others, and by the
+//! hops that are left, which are fewer of a copy that has passed a router. It is in doubt within [`SOON`] where the
+//! timestamp is the same, as of a clock that is coarse or stands still, and
+//! - there is no identification (IPv6, or 0); then also without timestamps, within [`AT_ONCE`]; or
+//! - it comes in other segments than before, or those were not all as long: what a network card puts together or cuts has
+//!   identifications of its own.
+//!
+//! What is in doubt is decided for each direction of a flow, all of it at once ([`crate::tally::Way::doubled`]): copies, if there
+//! is one for each nine other segments, else sent again. So it errs
+//! - where so much was sent again, as at a loss of a ninth and more: that is left out, and counts as no loss;
+//! - where fewer are copies, as of an interface that was captured for a part of the time: these count as losses.
+//!
+//! And without a doubt it errs
+//! - where a copy that has passed no router comes later, after its packet was forgotten, or in other segments without a
+//!   timestamp: it counts as sent again;
+//! - where what was sent again comes over more routers than before, with the same timestamp, and has no identification or
+//!   other segments: it counts as a copy.
 
 use std::hash::BuildHasher;
 use std::net::IpAddr;
@@ -57,6 +75,8 @@ struct Run {
     time: i64,
     from: u32,
     to: u32,
+    /// Bytes of each of its segments, if all are as long and have identifications; else 0.
+    cut: u32,
     hops: u8,
 }
 
@@ -65,7 +85,7 @@ impl Default for Copies {
         let time = i64::MIN;
         Copies {
             seen: vec![Seen { segment: 0, ends: 0, time, hops: 0 }; SEEN],
-            runs: vec![Run { of: 0, time, from: 0, to: 0, hops: 0 }; RUNS],
+            runs: vec![Run { of: 0, time, from: 0, to: 0, cut: 0, hops: 0 }; RUNS],
         }
     }
 }
@@ -105,6 +125,7 @@ impl Copies {
     fn cut_otherwise(&mut self, ends: u64, time: i64, segment: &Segment) -> Option<Again> {
         let of = FixedState::default().hash_one((ends, segment.stamps));
         let (from, to, hops) = (segment.seq, segment.end(), segment.hops);
+        let cut = if segment.id == 0 { 0 } else { to.wrapping_sub(from) };
         let run = place(&mut self.runs, of, |run| (run.of, run.time));
         let (known, passed_a_router) = (run.of == of, hops < run.hops);
         let within = if segment.stamps.is_some() { SOON } else { AT_ONCE };
@@ -114,14 +135,18 @@ impl Copies {
             None => passed_a_router && time.abs_diff(run.time) <= SOON as u64,
         };
         if known && told_apart && !after(run.from, from) && !after(to, run.to) {
-            return Some(Again::Copy { sure: passed_a_router });
+            // A copy of a segment as it was has its identification, which has been looked for.
+            let as_it_was = cut != 0 && cut == run.cut && from.wrapping_sub(run.from) % cut == 0;
+            let sent_again = as_it_was && !passed_a_router;
+            return (!sent_again).then_some(Again::Copy { sure: passed_a_router });
         }
         if !(known && soon) {
-            *run = Run { of, time, from, to, hops };
+            *run = Run { of, time, from, to, cut, hops };
         } else if hops == run.hops && from == run.to {
             run.to = to;
+            run.cut = if cut == run.cut { cut } else { 0 };
         } else if !passed_a_router {
-            *run = Run { of, time, from, to, hops };
+            *run = Run { of, time, from, to, cut, hops };
         }
         None
     }
@@ -251,6 +276,40 @@ mod tests {
             None,
             "more than there was"
         );
+    }
+
+    /// By a sender whose clock stands still: it counts its packets, so that these have identifications.
+    #[test]
+    fn what_was_sent_again_as_it_was_is_no_copy_though_its_timestamp_is_the_same() {
+        // When, where the data begins and ends, identification.
+        type Is = (i64, u32, u32, u16);
+        let again = |segments: &[Is]| {
+            let mut copies = Copies::default();
+            let each = segments.iter().map(|&(time, from, to, id)| {
+                let tcp = PacketBuilder::ipv4([10, 0, 0, 1], [10, 0, 1, 1], 64);
+                let stamp = [etherparse::TcpOptionElement::Timestamp(5, 7)];
+                let tcp = tcp.tcp(443, 5000, from, 100).options(&stamp).unwrap();
+                let mut bytes = Vec::new();
+                tcp.write(&mut bytes, &vec![0; (to - from) as usize]).unwrap();
+                bytes[4..6].copy_from_slice(&id.to_be_bytes());
+                copies.see(time, &segment(Link::Raw, &bytes, bytes.len() as u32).unwrap())
+            });
+            each.collect::<Vec<_>>()
+        };
+        let sent = [(0, 0, 100, 1), (9, 100, 200, 2), (18, 200, 300, 3)];
+        let then = |segment: Is| again(&[&sent[..], &[segment]].concat())[3];
+        assert_eq!(then((20 * MS, 100, 200, 4)), None);
+        assert_eq!(then((20 * MS, 100, 200, 2)), SURE, "the packet itself");
+        assert_eq!(then((20 * MS, 100, 200, 0)), UNSURE, "no identification");
+        // Put together, or cut: identifications tell nothing.
+        assert_eq!(then((20 * MS, 0, 200, 1)), UNSURE);
+        assert_eq!(then((20 * MS, 100, 150, 2)), UNSURE);
+        // What was sent again may have copies, too.
+        let twice = [&sent[..], &[(20 * MS, 100, 200, 4), (21 * MS, 100, 200, 4)]].concat();
+        assert_eq!(again(&twice)[3..], [None, SURE]);
+        // Segments that differ tell nothing of how any was.
+        let differ = [(0, 0, 100, 1), (9, 100, 300, 2), (20 * MS, 0, 100, 3)];
+        assert_eq!(again(&differ)[2], UNSURE);
     }
 
     #[test]

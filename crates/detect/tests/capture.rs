@@ -689,6 +689,25 @@ fn what_was_sent_again_at_once_is_lost() {
     assert_eq!(source.recording().notes, [""; 0]);
 }
 
+/// A fifth of what a sender sends whose timestamps stand still; identifications tell that from copies.
+#[test]
+fn what_was_sent_again_with_the_same_timestamp_is_lost() {
+    let mut packets = flow(At::Sender, 1, Some(i64::MAX));
+    let again: Vec<Tcp> =
+        packets.iter().filter(|packet| packet.forward).step_by(5).cloned().collect();
+    packets.extend(again.into_iter().map(|packet| Tcp { time: packet.time + 12 * MS, ..packet }));
+    let mut all = records(&packets);
+    for (number, (_, data, _)) in all.iter_mut().enumerate() {
+        data[4..6].copy_from_slice(&(number as u16 + 1).to_be_bytes());
+    }
+    let limits = Limits { at: Some(narrows_detect::At::Sender), ..Limits::default() };
+    let source = Source::open(Input::bytes("test", file(101, &all)), None, limits).unwrap();
+    assert_eq!(observations(&source).iter().map(|one| one.lost).sum::<u32>(), PACKETS / 5);
+    assert_eq!(source.recording().traffic[0].packets, u64::from(PACKETS + PACKETS / 5));
+    let notes = &source.recording().notes;
+    assert!(notes.iter().all(|note| !note.starts_with("left out: ")), "{notes:?}");
+}
+
 /// Both sides of a router: the client's address is 10.9.9.9 on the other, with a port for each flow.
 #[test]
 fn a_flow_with_translated_addresses_is_one_flow() {
