@@ -57,6 +57,8 @@ pub use error::Error;
 pub use exit::Exit;
 #[cfg(feature = "lab")]
 use narrows_lab::hosts::child;
+#[cfg(all(feature = "lab", not(all(feature = "kernel", feature = "quic"))))]
+use narrows_lab::included_by;
 use terminal::{note, print};
 
 /// The commit it was built from, if known.
@@ -133,7 +135,7 @@ pub fn main(words: Vec<OsString>) -> u8 {
         Command::Quic(command) => quic::quic(command),
         #[cfg(not(feature = "quic"))]
         Command::Quic { arguments: _ } => {
-            let how = included_by("make install", "scripts/python wheel");
+            let how = included_by(["make install", "scripts/python wheel"]);
             let message = format!("built without QUIC; {how} includes it from Rust 1.88 on");
             Err(Error::input("quic", message))
         }
@@ -188,7 +190,7 @@ fn one_line(error: &clap::Error) -> Error {
     #[cfg(not(feature = "kernel"))]
     if let Some(command) = words().get(1) {
         if ["kernel", "shell", "clean"].contains(&command.as_str()) {
-            let how = included_by("make install", "scripts/python wheel kernel");
+            let how = included_by(["make install", "scripts/python wheel kernel"]);
             let message = format!("built without kernel support; {how} includes it");
             return Error::input(command, message);
         }
@@ -210,14 +212,9 @@ fn one_line(error: &clap::Error) -> Error {
     )
 }
 
-/// What includes a part that this program was built without: in the command, and in Python's wheel.
-#[cfg(not(all(feature = "kernel", feature = "quic")))]
-fn included_by(command: &str, wheel: &str) -> String {
-    #[cfg(feature = "lab")]
-    if narrows_lab::is_library() {
-        return format!("`{wheel}` in a checkout");
-    }
-    let _ = wheel;
+/// What includes a part that a command without the lab was built without; the wheel has the lab, and another answer.
+#[cfg(not(feature = "lab"))]
+fn included_by([command, _]: [&str; 2]) -> String {
     format!("`{command}`")
 }
 

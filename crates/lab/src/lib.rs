@@ -68,6 +68,6 @@ pub use scenario::{
     Bound, Edits, Event, EventKind, Field, Flow, FlowKind, FlowPath, Link, Made, Phase, Published,
     Rival, Scenario, Sweep, Table, load, parse, reference, shipped, source_text,
 };
-pub use setup::{Setup, is_in, is_library, program, sha256};
+pub use setup::{Setup, included_by, is_in, program, sha256};
 pub use summary::{Fairness, Fitness, Summary};
 pub use table::{fold, report, summary_table};

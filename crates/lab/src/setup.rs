@@ -70,9 +70,13 @@ pub fn is_in(file: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Is this code in a library, that of Python's wheel?
-pub fn is_library() -> bool {
-    LIBRARY.get().is_some()
+/// What includes a part that this program was built without: in the command, or in Python's wheel, whose code is in a
+/// library.
+pub fn included_by([command, wheel]: [&str; 2]) -> String {
+    match LIBRARY.get() {
+        Some(_) => format!("`{wheel}` in a checkout"),
+        None => format!("`{command}`"),
+    }
 }
 
 /// SHA-256 of this program, another build of which may simulate otherwise.
@@ -145,6 +149,11 @@ mod tests {
         assert_eq!(hash(&FILE.replace("\"2 s\"", "\"9 s\""), &[("duration", "2 s")]), first);
         assert_ne!(hash(FILE, &[("duration", "3 s")]), first);
         assert_ne!(hash(&FILE.replace("reno", "cubic"), &[]), first);
+    }
+
+    #[test]
+    fn what_a_program_lacks_is_included_by_what_builds_programs() {
+        assert_eq!(included_by(["make install", "scripts/python wheel"]), "`make install`");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use narrows_laws::catalogue::Unknown;
 use crate::Error;
 use crate::panics::catch;
 use crate::recorder::Run;
-use crate::setup::is_library;
+use crate::setup::included_by;
 
 #[cfg(any(feature = "kernel", feature = "quic"))]
 use host::honest;
@@ -63,11 +63,7 @@ pub fn host(name: &str) -> Result<&'static dyn Host, Error> {
     let message = match HOSTS.iter().find(|(known, _)| *known == name) {
         Some((_, Ok(host))) => return Ok(*host),
         Some((name, Err(how))) => {
-            let how = match is_library() {
-                true => format!("`{}` in a checkout", how[1]),
-                false => format!("`{}`", how[0]),
-            };
-            format!("built without {name} support; {how} includes it")
+            format!("built without {name} support; {} includes it", included_by(*how))
         }
         None => {
             let known: Vec<&str> = HOSTS.iter().map(|(name, _)| *name).collect();
