@@ -252,7 +252,10 @@ pub const CATALOGUE: &[Criterion] = &[
         "5.1.4",
         "flows",
         LowerShould,
-        ["2 to 100 flows of one RTT, two with RTTs 1 to 2 up to 1 to 10", "Jain's index less"],
+        [
+            "2 to 100 flows of one RTT, two with RTTs 1 to 2 up to 1 to 10; each of one path, of 2 and (whole form) of 8",
+            "Jain's index less",
+        ],
         UNFAIR,
         single::fairness,
     ),
@@ -260,7 +263,10 @@ pub const CATALOGUE: &[Criterion] = &[
         "5.1.4",
         "late",
         LowerShould,
-        ["a flow that starts 30 s later, its share 15 s after", "share less"],
+        [
+            "a flow that starts 30 s after another, its share 15 s later; both of one path, of 2 and (whole form) of 8",
+            "share less",
+        ],
         HARM,
         single::late,
     ),

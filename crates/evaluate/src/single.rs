@@ -93,13 +93,13 @@ pub fn feedback(law: &str, _: Form) -> Vec<Cell> {
     [1, 2].map(|count| silent(law, "nothing returns", count, "-back")).into()
 }
 
-/// So many flows of one control: the judged one and `other..`; connections of several paths under the law.
-fn crowd(bed: Bed, who: Who, flows: usize, count: usize, rtt_ms: f64) -> Bed {
+/// So many flows of one control: the judged one, from `start_s` on, and `other..`; connections of several paths under the law.
+fn crowd(bed: Bed, who: Who, flows: usize, count: usize, rtt_ms: f64, start_s: f64) -> Bed {
     let (count, control) = (who.paths(count), who.control());
     if count == 1 {
-        return bed.tcps(flows - 1, "other", "l", control).law_on("l", 1.0, "");
+        return bed.tcps(flows - 1, "other", "l", control).law_on("l", start_s, "");
     }
-    let bed = several(bed, count, rtt_ms).law_over(&routes(count), 1.0, "");
+    let bed = several(bed, count, rtt_ms).law_over(&routes(count), start_s, "");
     (1..flows).fold(bed, |bed, number| {
         let start_s = 0.5 + number as f64 / flows as f64;
         bed.mptcp(&format!("other{number}"), &routes(count), control, start_s, "")
@@ -112,7 +112,7 @@ pub fn thin_crowd(law: &str, form: Form) -> Vec<Cell> {
     let cell = |&flows: &usize| {
         let bed = |who: Who| {
             let bed = Bed::one(Link::new("l", 1_000.0, 100.0, 1.0), 10.0, 60.0);
-            crowd(bed, who, flows, 1, 100.0)
+            crowd(bed, who, flows, 1, 100.0, 1.0)
         };
         let place = format!("{flows} flows on 1 Mbit/s");
         Cell::most(place, law, bed, FEW, |run| dropped(run, "l", 1_000.0))
@@ -153,7 +153,7 @@ pub fn shallow(law: &str, form: Form) -> Vec<Cell> {
             for count in [1, 2] {
                 let bed = |who: Who| {
                     let bed = Bed::one(Link::new("l", KBPS, RTT_MS, bdp), 10.0, 40.0);
-                    crowd(bed, who, flows, count, RTT_MS)
+                    crowd(bed, who, flows, count, RTT_MS, 1.0)
                 };
                 let place = format!("{bdp} BDP, {flows} flows of {}", paths(count));
                 cells.push(Cell::most(place, law, bed, FEW, |run| dropped(run, "l", KBPS)));
@@ -163,45 +163,65 @@ pub fn shallow(law: &str, form: Form) -> Vec<Cell> {
     cells
 }
 
+/// Of how many paths the connections of 5.1.4 are that share with their like.
+fn alike(form: Form) -> &'static [usize] {
+    form.pick(&[1, 2, 8], &[1, 2], &[1, 2])
+}
+
 /// 5.1.4: Jain's index of flows with one RTT, and of two with others.
 pub fn fairness(law: &str, form: Form) -> Vec<Cell> {
     let flows = form.pick(&[2, 8, 32, 100][..], &[2, 16][..], &[2][..]);
-    let many = |&flows: &usize| {
-        let bed = |who: Who| {
-            let bed = Bed::one(Link::new("l", 2_000.0 * flows as f64, RTT_MS, 1.0), 20.0, 60.0);
-            crowd(bed, who, flows, 1, RTT_MS)
-        };
-        let cell = Cell::least(format!("{flows} flows"), law, bed, |run| jain(run, "other"));
-        cell.at_worst(1.0 / flows as f64)
-    };
     let factors = form.pick(&[2.0, 5.0, 10.0][..], &[2.0, 10.0][..], &[][..]);
-    let rtts = |&factor: &f64| {
-        let bed = |who: Who| {
-            let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 20.0, 60.0);
-            let bed =
-                bed.route("far", &["l"], factor * RTT_MS).tcps(1, "other", "far", who.control());
-            bed.law_on("l", 1.0, "")
-        };
-        let place = format!("RTTs 1 to {factor}");
-        Cell::least(place, law, bed, |run| jain(run, "other")).at_worst(0.5)
-    };
-    flows.iter().map(many).chain(factors.iter().map(rtts)).collect()
+    let mut cells = Vec::new();
+    for &count in alike(form) {
+        for &flows in flows {
+            let bed = |who: Who| {
+                let bed = Bed::one(Link::new("l", 2_000.0 * flows as f64, RTT_MS, 1.0), 20.0, 60.0);
+                crowd(bed, who, flows, count, RTT_MS, 1.0)
+            };
+            let place = format!("{flows} flows of {}", paths(count));
+            let cell = Cell::least(place, law, bed, |run| jain(run, "other"));
+            cells.push(cell.at_worst(1.0 / flows as f64));
+        }
+        for &factor in factors {
+            let bed = |who: Who| {
+                let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 20.0, 60.0);
+                judged(another(bed, who, count, factor * RTT_MS), who, count, RTT_MS)
+            };
+            let place = format!("RTTs 1 to {factor}, {}", paths(count));
+            cells.push(Cell::least(place, law, bed, |run| jain(run, "other")).at_worst(0.5));
+        }
+    }
+    cells
+}
+
+/// A flow `other1` of the same control over routes of its own, with another RTT; a connection of several paths under the law.
+fn another(bed: Bed, who: Who, count: usize, rtt_ms: f64) -> Bed {
+    let far: Vec<String> = (1..=who.paths(count)).map(|path| format!("far{path}")).collect();
+    let bed = far.iter().fold(bed, |bed, route| bed.route(route, &["l"], rtt_ms));
+    match far.as_slice() {
+        [route] => bed.tcp("other1", route, who.control(), 1.5, ""),
+        far => bed.mptcp("other1", far, who.control(), 1.5, ""),
+    }
 }
 
 /// 5.1.4: a flow that comes 30 s later: its share from 45 to 65 s.
 pub fn late(law: &str, form: Form) -> Vec<Cell> {
     let queues = form.pick(&[0.5, 1.0, 5.0][..], &[1.0, 5.0][..], &[1.0][..]);
-    let cell = |&bdp: &f64| {
-        let bed = |who: Who| {
-            let bed = Bed::one(Link::new("l", KBPS, RTT_MS, bdp), 45.0, 20.0);
-            bed.tcps(1, "other", "l", who.control()).law_on("l", 30.0, "")
-        };
-        Cell::least(format!("{bdp} BDP"), law, bed, |run| {
-            let all = own(run) + goodput(run, "other");
-            if all > 0.0 { own(run) / all } else { 0.0 }
-        })
-    };
-    queues.iter().map(cell).collect()
+    let mut cells = Vec::new();
+    for &count in alike(form) {
+        for &bdp in queues {
+            let bed = |who: Who| {
+                let bed = Bed::one(Link::new("l", KBPS, RTT_MS, bdp), 45.0, 20.0);
+                crowd(bed, who, 2, count, RTT_MS, 30.0)
+            };
+            cells.push(Cell::least(format!("{bdp} BDP, {}", paths(count)), law, bed, |run| {
+                let all = own(run) + goodput(run, "other");
+                if all > 0.0 { own(run) / all } else { 0.0 }
+            }));
+        }
+    }
+    cells
 }
 
 /// 5.1.4: a connection of several paths beside a flow of its own law, against two such flows; and what it

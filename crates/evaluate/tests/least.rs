@@ -2,8 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
-use narrows_evaluate::rule::Verdict;
-use narrows_evaluate::{CATALOGUE, Criterion, Keyword, Law, Make};
+use narrows_evaluate::rule::{Found, Verdict};
+use narrows_evaluate::{CATALOGUE, Criterion, Keyword, Law, Make, Outcome};
 use narrows_papers::{Form, Runs};
 
 #[test]
@@ -25,6 +25,36 @@ fn every_criterion_runs_and_one_seed_tells_nothing() {
             let (id, place) = (criterion.id(), &cell.place);
             assert!((-1.0..=1.0).contains(&cell.mean), "{id}, {place}: {}", cell.mean);
         }
+    }
+}
+
+/// What was found of a criterion in the least form, by one seed.
+fn least(id: &str, law: &str) -> Outcome {
+    let stop = AtomicBool::new(false);
+    let runs = Runs::new(Form::Least, None, None, 0, &stop, &|_| ()).unwrap();
+    let criterion = CATALOGUE.iter().find(|one| one.id() == id).unwrap();
+    criterion.evaluate(&Law::new(law).unwrap(), &runs).unwrap()
+}
+
+/// Its cell of a place.
+fn cell<'o>(outcome: &'o Outcome, place: &str) -> &'o Found {
+    let found = outcome.cells.iter().find(|cell| cell.place == place);
+    found.unwrap_or_else(|| panic!("no {place}: {:?}", outcome.cells))
+}
+
+/// Two connections have half of the link each, as two flows of a standard have; the second also where it comes later.
+#[test]
+fn connections_of_several_paths_share_with_their_like() {
+    for (id, place, fair) in
+        [("5.1.4/flows", "2 flows of 2 paths", 1.0), ("5.1.4/late", "1 BDP, 2 paths", 0.5)]
+    {
+        let outcome = least(id, "greno");
+        let found = cell(&outcome, place);
+        assert!((found.law[0] - fair).abs() < 0.3, "{id}: {found:?}");
+        assert!((found.standard[0] - fair).abs() < 0.3, "{id}: {found:?}");
+        // More is better.
+        let harm = 1.0 - found.law[0] / found.standard[0];
+        assert!((found.mean - harm).abs() < 1e-9, "{id}: {found:?}");
     }
 }
 
