@@ -544,7 +544,10 @@ pub const CATALOGUE: &[Criterion] = &[
         "7.10",
         "shared",
         Must,
-        ["k of n paths through one bottleneck, n up to 5, all patterns, from 30 s on", ALL],
+        [
+            "k of n paths through one bottleneck, or through two of them, n up to 5, from 30 s on; all 13 patterns (quick: four)",
+            ALL,
+        ],
         HARM,
         multipath::shared,
     ),

@@ -12,41 +12,59 @@ fn apart(number: usize) -> String {
     format!("m{number}")
 }
 
-/// `sharing` of `count` paths through the link `l`, each other one through a link of its own; a rival on each link. And the
-/// routes of all paths.
-fn pattern(
-    sharing: usize,
-    count: usize,
-    kind: &str,
-    warmup_s: f64,
-    duration_s: f64,
-) -> (Bed, Vec<String>) {
-    let mut bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), warmup_s, duration_s);
+/// A connection whose paths are groups of so many: the first through the link `l`, each other one through a link of its own; a
+/// rival on each link. And the routes of all paths.
+fn pattern(groups: &[usize], kind: &str, warmup_s: f64, duration_s: f64) -> (Bed, Vec<String>) {
+    let mut bed = Bed::new(warmup_s, duration_s);
     let mut routes = Vec::new();
-    for number in 1..=sharing {
-        let route = if number == 1 { "l".to_owned() } else { format!("l{number}") };
-        if number > 1 {
-            bed = bed.route(&route, &["l"], RTT_MS);
+    for (number, &sharing) in groups.iter().enumerate() {
+        let (name, rival) = match number {
+            0 => ("l".to_owned(), "rival".to_owned()),
+            _ => (apart(number), format!("apart{number}-")),
+        };
+        bed = bed.link(Link::new(&name, KBPS, RTT_MS, 1.0)).tcps(1, &rival, &name, kind);
+        routes.push(name.clone());
+        for path in 2..=sharing {
+            let route = format!("{name}-{path}");
+            bed = bed.route(&route, &[name.as_str()], RTT_MS);
+            routes.push(route);
         }
-        routes.push(route);
-    }
-    bed = bed.tcps(1, "rival", "l", kind);
-    for number in 1..=count - sharing {
-        let name = apart(number);
-        bed = bed.link(Link::new(&name, KBPS, RTT_MS, 1.0)).tcps(
-            1,
-            &format!("apart{number}-"),
-            &name,
-            kind,
-        );
-        routes.push(name);
     }
     (bed, routes)
 }
 
-/// All ways in which at least two of up to five paths share a link, the others alone.
-const PATTERNS: [(usize, usize); 10] =
-    [(2, 2), (2, 3), (3, 3), (2, 4), (3, 4), (4, 4), (2, 5), (3, 5), (4, 5), (5, 5)];
+/// All ways in which up to five paths share links, two at least one of them, by the sizes of their groups. The rival of the first
+/// is judged; where two groups of different sizes share, each is the first once.
+const PATTERNS: [&[usize]; 14] = [
+    &[2],
+    &[2, 1],
+    &[3],
+    &[2, 1, 1],
+    &[3, 1],
+    &[4],
+    &[2, 1, 1, 1],
+    &[3, 1, 1],
+    &[4, 1],
+    &[5],
+    &[2, 2],
+    &[2, 2, 1],
+    &[2, 3],
+    &[3, 2],
+];
+/// Those of the quick form, in which all paths share, or the others are alone: what two groups do is two of these at once.
+const QUICK: [&[usize]; 4] = [&[2], &[2, 1], &[3, 1], &[5]];
+/// Those of the least form.
+const LEAST: [&[usize]; 2] = [&[2], &[2, 2]];
+
+/// Those in which another link has a path alone, and two paths share.
+const ELSEWHERE: [&[usize]; 3] = [&[2, 1], &[2, 1, 1], &[2, 1, 1, 1]];
+
+/// A pattern in words: `2 of 3 paths`, `2 and 3 of 5 paths`.
+fn named(groups: &[usize]) -> String {
+    let shared = groups.iter().filter(|&&sharing| sharing > 1).map(usize::to_string);
+    let shared = shared.collect::<Vec<_>>().join(" and ");
+    format!("{shared} of {} paths", groups.iter().sum::<usize>())
+}
 
 /// What the rival on the shared link loses in a time.
 fn sharing(
@@ -55,15 +73,14 @@ fn sharing(
     (warmup_s, duration_s): (f64, f64),
     metrics: &[Metric],
 ) -> Vec<Cell> {
-    let patterns = form.pick(&PATTERNS[..], &[(2, 2), (2, 3), (3, 4), (5, 5)][..], &PATTERNS[..1]);
+    let patterns = form.pick(&PATTERNS[..], &QUICK[..], &LEAST[..]);
     let mut cells = Vec::new();
-    for (turn, &(of, count)) in patterns.iter().enumerate() {
+    for (turn, groups) in patterns.iter().enumerate() {
         // In the quick form the kinds of rivals take turns.
         let kinds = form.pick(&STANDARD[..], &STANDARD[turn % 2..=turn % 2], &STANDARD[..1]);
         for &kind in kinds {
-            let (bed, routes) = pattern(of, count, kind, warmup_s, duration_s);
-            let place = format!("{of} of {count} paths");
-            let beside = Beside::new(place, bed, routes, kind);
+            let (bed, routes) = pattern(groups, kind, warmup_s, duration_s);
+            let beside = Beside::new(named(groups), bed, routes, kind);
             cells.extend(beside.cells(law, metrics));
         }
     }
@@ -268,18 +285,68 @@ pub fn synchronised(law: &str, form: Form) -> Vec<Cell> {
 
 /// What a rival on another link of the connection loses: nobody is to gain from a bottleneck elsewhere.
 pub fn elsewhere(law: &str, form: Form) -> Vec<Cell> {
-    let patterns = form.pick(&[(2, 3), (2, 4), (2, 5)][..], &[(2, 3)][..], &[(2, 3)][..]);
+    let patterns = form.pick(&ELSEWHERE[..], &ELSEWHERE[..1], &ELSEWHERE[..1]);
     let mut cells = Vec::new();
-    for &(of, count) in patterns {
+    for groups in patterns {
         for kind in STANDARD {
-            let bed = || pattern(of, count, kind, 32.0, 40.0);
+            let bed = || pattern(groups, kind, 32.0, 40.0);
             let one_more = |control: &str| bed().0.law_on(&apart(1), 2.0, "").run(control);
             let (with_law, routes) = bed();
             let with_law = with_law.law_over(&routes, 2.0, "").run(law);
             let runs = [with_law].into_iter().chain(STANDARD.map(one_more)).collect();
-            let place = format!("{of} of {count} paths share, {kind} on another link");
+            let place = format!("{} share, {kind} on another link", named(groups));
             cells.push(Cell::new(place, runs, Better::More, |run| goodput(run, "apart1-")));
         }
     }
     cells
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The sums of numbers up to `most` that are `left`, the greatest number first.
+    fn sums(left: usize, most: usize) -> Vec<Vec<usize>> {
+        if left == 0 {
+            return vec![Vec::new()];
+        }
+        let from = |first: usize| {
+            let rest = sums(left - first, first);
+            rest.into_iter().map(move |rest| [vec![first], rest].concat())
+        };
+        (1..=most.min(left)).flat_map(from).collect()
+    }
+
+    #[test]
+    fn patterns_are_all_ways_in_which_up_to_five_paths_share() {
+        let ways = (2..=5).flat_map(|count| sums(count, count)).filter(|way| way[0] > 1);
+        let sorted = PATTERNS.map(|groups| {
+            let mut groups = groups.to_vec();
+            groups.sort_unstable();
+            groups.reverse();
+            groups
+        });
+        assert_eq!(BTreeSet::from(sorted), ways.collect::<BTreeSet<_>>());
+        // Each group of several paths is the first of a pattern.
+        for groups in PATTERNS {
+            for &sharing in groups.iter().filter(|&&sharing| sharing > 1) {
+                let mut others = groups.to_vec();
+                let at = others.iter().position(|one| *one == sharing).unwrap();
+                others.remove(at);
+                others.insert(0, sharing);
+                assert!(PATTERNS.contains(&&others[..]), "{others:?}");
+            }
+        }
+        assert!(QUICK.iter().chain(&LEAST).all(|groups| PATTERNS.contains(groups)));
+    }
+
+    #[test]
+    fn a_group_has_a_link_with_a_rival() {
+        let (_, routes) = pattern(&[2, 3, 1], "reno", 1.0, 1.0);
+        assert_eq!(routes, ["l", "l-2", "m1", "m1-2", "m1-3", "m2"]);
+        assert_eq!(named(&[2, 3, 1]), "2 and 3 of 6 paths");
+        assert_eq!(named(&[2, 1]), "2 of 3 paths");
+    }
 }
