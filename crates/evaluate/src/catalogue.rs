@@ -414,7 +414,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "wireless",
         LowerShould,
         [
-            "random loss of 0.1 and 1 %, an LTE trace, Wi-Fi, jitter of 30 ms; alone, beside Reno and CUBIC, one path and two",
+            "random loss of 0.1 and 1 %, an LTE trace, Wi-Fi, jitter of 30 ms, link-layer retransmission (in order, 30 ms each 200 ms); alone, beside Reno and CUBIC, one path and two",
             "goodput that the law lacks or a rival loses",
         ],
         HARM,

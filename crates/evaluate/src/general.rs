@@ -100,7 +100,13 @@ pub fn wired(law: &str, form: Form) -> Vec<Cell> {
     cells
 }
 
-/// 6.4: random loss, a rate that varies, the jitter of a medium: what the law has alone, and what a rival loses.
+/// A link that sends again what the medium lost: it delivers in order, so all wait behind that, and none is lost.
+const RETRANSMITS: &str = "link-layer retransmission";
+/// So often, and so long.
+const HOLDS: [&str; 3] = ["every = \"200 ms\"", "link = \"l\"", "hold = \"30 ms\""];
+
+/// 6.4: random loss, a rate that varies, the jitter of a medium, retransmission by the link: what the law has alone, and what a rival
+/// loses.
 pub fn wireless(law: &str, form: Form) -> Vec<Cell> {
     let base = || Link::new("l", KBPS, RTT_MS, 1.0);
     let kinds = [
@@ -112,10 +118,14 @@ pub fn wireless(law: &str, form: Form) -> Vec<Cell> {
             "jitter",
             base().with("jitter.normal = { max = \"30 ms\", mean = \"8 ms\", deviation = \"5 ms\", correlation = \"90 %\" }"),
         ),
+        (RETRANSMITS, base()),
     ];
     let mut cells = Vec::new();
     for (name, link) in kinds.into_iter().skip(form.pick(0, 0, 4)) {
-        let bed = || Bed::one(link.clone(), 10.0, 50.0);
+        let bed = || {
+            let bed = Bed::one(link.clone(), 10.0, 50.0);
+            if name == RETRANSMITS { bed.event(1.0, &HOLDS) } else { bed }
+        };
         cells.push(Cell::least(
             format!("{name}, alone"),
             law,

@@ -58,6 +58,16 @@ fn connections_of_several_paths_share_with_their_like() {
     }
 }
 
+/// It holds its packets for 30 of 200 ms, so 17 of 20 Mbit/s are the most.
+#[test]
+fn a_link_that_retransmits_carries_less() {
+    let outcome = least("6.4/wireless", "greno");
+    let found = cell(&outcome, "link-layer retransmission, alone");
+    for mbps in [found.law[0], found.standard[0]] {
+        assert!((8.0..17.0).contains(&mbps), "{found:?}");
+    }
+}
+
 /// Two paths of an uncoupled law are two flows, and those of a group are one.
 #[test]
 fn the_criterion_of_paths_tells_uncoupled_from_one_flow() {

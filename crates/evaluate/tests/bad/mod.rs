@@ -55,6 +55,10 @@ pub const BBR3: &[&str] = &["5.1.1/loss"];
 /// Those of none, in whose least form, of a cell or two, a stable window does no harm.
 const NONE: &[&str] = &["5.1.4/flows", "5.1.4/late", "7.1/queue-by-flow"];
 
+/// Cells of these, by law, criterion, and how their names begin: what is above the limit there, too.
+const CELLS: &[(&str, &str, &str)] =
+    &[("idle", "6.4/wireless", "link-layer retransmission, alone")];
+
 /// The least form, of one seed, of `criteria` under the law `name`, which adds `credit` to its window for an acknowledged
 /// packet and goes on with `ssthresh` after a loss: a cell of each is above the limit.
 pub fn is_above(criteria: &[&str], name: &str, credit: &str, ssthresh: &str) {
@@ -96,6 +100,11 @@ pub fn fails(criteria: &[&str], control: &str) {
         let outcome = outcome.unwrap_or_else(|error| panic!("{id}: {error}"));
         let above = outcome.judged().any(|cell| cell.mean > criterion.limit);
         assert!(above, "{id}: {:?}", outcome.cells);
+        for (_, _, place) in CELLS.iter().filter(|(law, of, _)| law == &control && of == id) {
+            let mut cells = outcome.judged().filter(|cell| cell.place.starts_with(place));
+            let above = cells.any(|cell| cell.mean > criterion.limit);
+            assert!(above, "{id}, {place}: {:?}", outcome.cells);
+        }
     }
 }
 
