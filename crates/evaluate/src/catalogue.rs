@@ -378,7 +378,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "tail-drop",
         Must,
         [
-            "points of a space-filling design: 1 Mbit/s to 1.8 Gbit/s (quick: 120 Mbit/s), 1 to 600 ms, 0.25 to 10 BDP; the kinds of rivals, and one path and two, in turns",
+            "points of a space-filling design: 1 Mbit/s to 10 Gbit/s (quick: 120 Mbit/s), 1 to 600 ms, 0.25 to 10 BDP; the kinds of rivals, and one path and two, in turns",
             "goodput, loss and queueing delay that a rival loses; goodput that the law lacks",
         ],
         HARM,

@@ -23,10 +23,15 @@ const SEED: f64 = 9743.0;
 const RANGES: [(f64, f64); 3] = [(1_000.0, 10_000_000.0), (1.0, 600.0), (0.25, 10.0)];
 /// Where a flow's share is less than so many packets, its queue is its law.
 const LEAST_PRODUCT: f64 = 8.0;
+/// Pipe and full queue are at most so many bytes: a host that moves real packets holds them in memory.
+const MOST_BYTES: f64 = 2e9;
+/// A run of more packets ends before 20 loss cycles, but no earlier than after a minute.
+const MOST_PACKETS: f64 = 1e7;
+const LEAST_LONG_S: f64 = 60.0;
 
 /// The first points of an additive recurrence in three dimensions (the R sequence of M. Roberts, "The unreasonable
 /// effectiveness of quasirandom sequences", 2018), placed by the seed; those left out in which a flow has few packets, or
-/// whose run is more than so many packets.
+/// whose pipe and queue do not fit, or whose run is more than so many packets.
 fn design(points: usize, most_packets: f64) -> Vec<Point> {
     /// The root of x^4 = x + 1.
     const ROOT: f64 = 1.220_744_084_605_759_5;
@@ -51,20 +56,31 @@ fn design(points: usize, most_packets: f64) -> Vec<Point> {
     };
     let fits = |point: &Point| {
         let product = point.kbps * point.rtt_ms / 12_000.0;
-        product >= LEAST_PRODUCT && point.length_s() * point.kbps / 12.0 <= most_packets
+        product >= LEAST_PRODUCT && point.bytes() <= MOST_BYTES && point.packets() <= most_packets
     };
     (0..100_000).map(point).filter(fits).take(points).collect()
 }
 
 impl Point {
     fn length_s(&self) -> f64 {
-        libm::ceil(self.cycles_s.max(20.0))
+        let most_s = (12.0 * MOST_PACKETS / self.kbps).max(LEAST_LONG_S);
+        libm::ceil(self.cycles_s.clamp(20.0, most_s))
+    }
+
+    /// Of a run.
+    fn packets(&self) -> f64 {
+        self.length_s() * self.kbps / 12.0
+    }
+
+    /// Of the pipe and the full queue.
+    fn bytes(&self) -> f64 {
+        self.kbps * self.rtt_ms / 8.0 * (1.0 + self.bdp)
     }
 }
 
 /// 6.1: a rival of Reno and of CUBIC in turns, the law with one path and with two in turns.
 pub fn tail_drop(law: &str, form: Form) -> Vec<Cell> {
-    let points = form.pick(design(48, 3e6), design(8, 2e5), design(1, 5e4));
+    let points = form.pick(design(48, f64::INFINITY), design(8, 2e5), design(1, 5e4));
     let mut cells = Vec::new();
     for (number, point) in points.into_iter().enumerate() {
         let Point { kbps, rtt_ms, bdp, .. } = point;
@@ -150,19 +166,27 @@ mod tests {
 
     #[test]
     fn the_design_spreads_over_its_ranges_and_each_form_has_its_points() {
-        let points = design(48, 3e6);
+        let points = design(48, f64::INFINITY);
         assert_eq!(points.len(), 48);
-        assert_eq!(design(48, 3e6), points);
+        assert_eq!(design(48, f64::INFINITY), points);
         for (of, [low, high]) in [
-            (points.iter().map(|p| p.kbps).collect::<Vec<_>>(), [3_000.0, 300_000.0]),
-            (points.iter().map(|p| p.rtt_ms).collect(), [5.0, 200.0]),
-            (points.iter().map(|p| p.bdp).collect(), [0.5, 5.0]),
+            (points.iter().map(|p| p.kbps).collect::<Vec<_>>(), [2_000.0, 8e6]),
+            (points.iter().map(|p| p.rtt_ms).collect(), [2.0, 500.0]),
+            (points.iter().map(|p| p.bdp).collect(), [0.3, 8.0]),
         ] {
             let least = of.iter().copied().fold(f64::INFINITY, f64::min);
             let most = of.iter().copied().fold(0.0, f64::max);
             assert!(least <= low && most >= high, "{least} to {most}");
         }
         assert_eq!((design(8, 2e5).len(), design(1, 5e4).len()), (8, 1));
-        assert!(points.iter().all(|point| point.length_s() * point.kbps / 12.0 <= 3e6));
+        for point in design(8, 2e5) {
+            assert_eq!(point.length_s(), libm::ceil(point.cycles_s.max(20.0)), "{point:?}");
+        }
+        let most_packets = MOST_PACKETS.max(LEAST_LONG_S * 10e6 / 12.0);
+        assert!(points.iter().all(|point| point.packets() < most_packets + 1e6), "{points:?}");
+        assert!(points.iter().all(|point| point.bytes() <= MOST_BYTES), "{points:?}");
+        // It ends what would take days.
+        let fast = |point: &&Point| point.kbps > 1e6;
+        assert!(points.iter().filter(fast).any(|point| point.length_s() < point.cycles_s));
     }
 }
