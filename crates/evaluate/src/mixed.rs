@@ -4,7 +4,9 @@ use narrows_papers::{Form, Kept};
 
 use crate::bed::{Bed, Link};
 use crate::cell::{Beside, Cell, FEW, Metric, STANDARD, Who, completion, goodput, link, measured};
-use crate::single::{KBPS, RTT_MS, SIZES, judged, loads, paths, routes, several, shorts};
+use crate::single::{
+    KBPS, RTT_MS, SIZES, judged, judged_with, loads, paths, routes, several, shorts,
+};
 
 /// What others lose where the law has so many paths over the link beside so many rivals: goodput, or `all` metrics.
 fn beside(
@@ -139,30 +141,76 @@ const WARMUP_S: f64 = 10.0;
 /// Base RTT of media, ms.
 const MEDIA_RTT_MS: f64 = 100.0;
 
-/// 5.2.2: media under NADA in the network of RFC 8867, section 5.6: 2 Mbit/s, 50 ms one way, 300 ms and 1 s of queue, a
-/// long flow and 5 s later the media.
+/// The link of RFC 8867, sections 5.6 and 5.7: 2 Mbit/s, 50 ms one way.
+fn media_link(bdp: f64) -> Link {
+    Link::new("l", 2_000.0, MEDIA_RTT_MS, bdp)
+}
+
+/// 5.2.2: media under NADA on that link, a long flow and 5 s later the media: 300 ms and 1 s of queue, where CUBIC's delay is near
+/// the worst, and CoDel, where none is; and short flows.
 pub fn adaptive(law: &str, form: Form) -> Vec<Cell> {
-    let queues = form.pick(&[3.0, 10.0][..], &[3.0][..], &[3.0][..]);
+    let queues = form.pick(&[3.0, 10.0][..], &[3.0][..], &[3.0][..]).iter().map(|&bdp| {
+        let link = media_link(bdp);
+        (format!("{} ms of queue", link.full_ms()), link)
+    });
+    let codel = ("CoDel".to_owned(), media_link(3.0).with("aqm = \"codel\""));
     let mut cells = Vec::new();
-    for &bdp in queues {
+    for (name, queue) in queues.chain([codel]) {
         for count in [1, 2] {
-            let queue = Link::new("l", 2_000.0, MEDIA_RTT_MS, bdp);
-            let (full_ms, cycle_s) = (queue.full_ms(), queue.cycle_s(2, MEDIA_RTT_MS));
+            let cycle_s = queue.cycle_s(2, MEDIA_RTT_MS);
             let bed = |who: Who| {
                 let bed = Bed::one(queue.clone(), 20.0, 100.0).for_cycles_of(cycle_s);
                 judged(bed.media("media", "l", 6.0), who, count, MEDIA_RTT_MS)
             };
-            let place = |what: &str| format!("{what}, {full_ms} ms of queue, {}", paths(count));
-            let rate = Cell::least(place("rate"), law, bed, |run| goodput(run, "media"));
-            cells.push(rate);
-            let delay = Cell::most(place("delay"), law, bed, 1.0, |run| {
-                let media = run.connection("media").paths.iter();
-                media.map(|path| measured(path.p95_srtt_ms) - MEDIA_RTT_MS).sum()
-            });
-            cells.push(delay.at_worst(full_ms));
+            cells.extend(of_media(law, &format!("{name}, {}", paths(count)), &queue, bed));
         }
     }
+    for count in [1, 2] {
+        let queue = media_link(3.0);
+        let bed = |who: Who| {
+            let bed = Bed::one(queue.clone(), 20.0, 100.0);
+            files(bed.media("media", "l", 5.0), who, count)
+        };
+        cells.extend(of_media(law, &format!("short flows of {}", paths(count)), &queue, bed));
+    }
     cells
+}
+
+/// What media lose of their rate, and what they meet of delay, in a queue.
+fn of_media(law: &str, place: &str, queue: &Link, bed: impl Fn(Who) -> Bed) -> [Cell; 2] {
+    let rate = Cell::least(format!("rate, {place}"), law, &bed, |run| goodput(run, "media"));
+    let delay = Cell::most(format!("delay, {place}"), law, &bed, 1.0, |run| {
+        let media = run.connection("media").paths.iter();
+        media.map(|path| measured(path.p95_srtt_ms) - MEDIA_RTT_MS).sum()
+    });
+    [rate, delay.at_worst(queue.full_ms())]
+}
+
+/// Files of RFC 8868's short TCP flows, kB: uniform from 30 to 50, the quantiles (i + 0.5) / 10 in an order that mixes them.
+const FILES_KB: [u32; 10] = [41, 33, 47, 35, 43, 31, 45, 37, 49, 39];
+/// From one to the next, ms: ten sources as in RFC 8867, section 5.7, idle for 10 s on average, exponentially distributed, are together
+/// as one that is for a second; the quantiles likewise.
+const GAPS_MS: [u32; 10] = [598, 51, 1_386, 288, 2_996, 163, 1_050, 431, 1_897, 799];
+/// As many as two minutes take.
+const FILES: usize = 120;
+
+/// The judged flow is a file like all others, which follow it; of connections of several paths under the law.
+fn files(bed: Bed, who: Who, count: usize) -> Bed {
+    let file = |number: usize| {
+        format!("source.file = {{ size = \"{} kB\" }}", FILES_KB[number % FILES_KB.len()])
+    };
+    let over = routes(who.paths(count));
+    let mut bed = judged_with(bed, who, count, MEDIA_RTT_MS, &file(0));
+    let mut start_ms = 1_000;
+    for number in 1..FILES {
+        start_ms += GAPS_MS[number % GAPS_MS.len()];
+        let (name, start_s) = (format!("file{number}"), f64::from(start_ms) / 1000.0);
+        bed = match over.as_slice() {
+            [route] => bed.tcp(&name, route, who.control(), start_s, &file(number)),
+            all => bed.mptcp(&name, all, who.control(), start_s, &file(number)),
+        };
+    }
+    bed
 }
 
 /// 5.2.3: short flows of Reno and CUBIC beside a long one of the law, and long ones beside short ones of the law.

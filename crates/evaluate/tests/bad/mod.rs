@@ -56,8 +56,10 @@ pub const BBR3: &[&str] = &["5.1.1/loss"];
 const NONE: &[&str] = &["5.1.4/flows", "5.1.4/late", "7.1/queue-by-flow"];
 
 /// Cells of these, by law, criterion, and how their names begin: what is above the limit there, too.
-const CELLS: &[(&str, &str, &str)] =
-    &[("idle", "6.4/wireless", "link-layer retransmission, alone")];
+const CELLS: &[(&str, &str, &str)] = &[
+    ("greedy", "5.2.2/adaptive", "delay, CoDel"),
+    ("idle", "6.4/wireless", "link-layer retransmission, alone"),
+];
 
 /// The least form, of one seed, of `criteria` under the law `name`, which adds `credit` to its window for an acknowledged
 /// packet and goes on with `ssthresh` after a loss: a cell of each is above the limit.
