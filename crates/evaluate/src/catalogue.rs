@@ -462,7 +462,10 @@ pub const CATALOGUE: &[Criterion] = &[
         "7.2",
         "breaker",
         Ought,
-        ["four flows whose link falls to a tenth, from 5 to 35 s later", "share dropped more"],
+        [
+            "four flows whose link falls to a tenth, from 5 to 35 s later; what a breaker (RFC 8084) counts then, in all and in its worst 5 s",
+            "share dropped, or sent again, more",
+        ],
         HARM,
         special::breaker,
     ),

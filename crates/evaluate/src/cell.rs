@@ -1,5 +1,6 @@
 //! Cells of criteria: a place, the runs made there, and the figure of them.
 
+use narrows_lab::series::INTERVAL;
 use narrows_papers::{Ask, Controls, Kept};
 
 use crate::bed::{Bed, LAW, Link, Run};
@@ -263,13 +264,41 @@ pub fn own(run: &Kept) -> f64 {
     run.connection(LAW).goodput_mbps
 }
 
+/// Payload of a packet, bits.
+const PAYLOAD: f64 = 8.0 * 1448.0;
+
 /// The share of their packets that flows sent again.
 pub fn loss(run: &Kept, names: &str) -> f64 {
-    /// Payload of a packet, bits.
-    const PAYLOAD: f64 = 8.0 * 1448.0;
     let again: f64 = of(run, names).map(|one| one.retransmits as f64).sum();
     let once = goodput(run, names) * 1e6 * run.summary.duration_s / PAYLOAD;
     if again > 0.0 { again / (again + once) } else { 0.0 }
+}
+
+/// The largest share of their packets that all flows together sent again within so many seconds, from `since_s` on. Of a run with
+/// series.
+pub fn worst_loss(run: &Kept, since_s: f64, window_s: f64) -> f64 {
+    /// Between two samples.
+    const SAMPLE_S: f64 = INTERVAL as f64 / 1e9;
+    // A sample has a row of each flow and path, and each of them a number for each sample.
+    let by_time = run.series.chunk_by(|one, other| one.time_s == other.time_s).enumerate();
+    let counts = by_time.filter(|(_, rows)| rows[0].time_s > since_s).map(|(at, rows)| {
+        let again: u64 = run.retransmits.iter().flatten().map(|path| path[at]).sum();
+        let mbps: f64 = rows.iter().filter_map(|row| row.goodput_mbps).sum();
+        (again as f64, mbps * 1e6 * SAMPLE_S / PAYLOAD)
+    });
+    worst_share(&counts.collect::<Vec<_>>(), libm::round(window_s / SAMPLE_S) as usize)
+}
+
+/// The largest share of the first of two counts in both, of so many on end.
+fn worst_share(counts: &[(f64, f64)], window: usize) -> f64 {
+    let share = |counts: &[(f64, f64)]| {
+        let [again, once] = [
+            counts.iter().map(|both| both.0).sum::<f64>(),
+            counts.iter().map(|both| both.1).sum::<f64>(),
+        ];
+        if again > 0.0 { again / (again + once) } else { 0.0 }
+    };
+    counts.windows(window).map(share).fold(0.0, f64::max)
 }
 
 /// Their smoothed round-trip time, mean, ms; no number if one of them never measured any.
@@ -331,6 +360,15 @@ mod tests {
     fn a_round_trip_that_was_never_measured_is_no_short_one() {
         assert_eq!(measured(40.0), 40.0);
         assert!(measured(0.0).is_nan());
+    }
+
+    #[test]
+    fn the_worst_window_is_found_wherever_it_is() {
+        let counts = [(0.0, 10.0), (1.0, 9.0), (5.0, 5.0), (7.0, 3.0), (0.0, 10.0)];
+        assert_eq!(worst_share(&counts, 1), 0.7);
+        assert_eq!(worst_share(&counts, 2), 12.0 / 20.0);
+        assert_eq!(worst_share(&counts, 5), 13.0 / 50.0);
+        assert_eq!(worst_share(&[(0.0, 0.0); 3], 2), 0.0);
     }
 
     #[test]

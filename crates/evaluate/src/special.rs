@@ -5,6 +5,7 @@ use narrows_papers::Form;
 use crate::bed::{Bed, Link};
 use crate::cell::{
     Beside, Cell, FEW, Metric, STANDARD, Who, against, completion, dropped, goodput, link, own,
+    worst_loss,
 };
 use crate::single::{KBPS, RTT_MS, judged, judged_with, paths, routes, several};
 
@@ -167,14 +168,24 @@ pub fn receivers(law: &str, form: Form) -> Vec<Cell> {
     cells
 }
 
-/// 7.2: four flows when their link falls to a tenth: the drops that a breaker sees, from five seconds later on.
+/// From when on a breaker sees drops, s: the fall itself is not the flows'.
+const BREAKER_S: f64 = 25.0;
+/// For how long it counts, s: several times longer than congestion controls need (RFC 8084, section 4).
+const COUNTS_S: f64 = 5.0;
+
+/// 7.2: four flows when their link falls to a tenth: the drops that a breaker sees, from five seconds later on, in all and where it sees
+/// most.
 pub fn breaker(law: &str, _: Form) -> Vec<Cell> {
     let bed = |who: Who| {
-        let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), 25.0, 30.0);
-        let bed = bed.event(20.0, &["link = \"l\"", "rate = \"2 Mbit/s\""]);
+        let bed = Bed::one(Link::new("l", KBPS, RTT_MS, 1.0), BREAKER_S, 30.0);
+        let bed = bed.event(BREAKER_S - 5.0, &["link = \"l\"", "rate = \"2 Mbit/s\""]);
         bed.tcps(3, "other", "l", who.control()).law_on("l", 1.0, "")
     };
-    vec![Cell::most("a tenth of the rate", law, bed, FEW, |run| dropped(run, "l", 2_000.0))]
+    let all = Cell::most("a tenth of the rate", law, bed, FEW, |run| dropped(run, "l", 2_000.0));
+    let worst = Cell::most("a tenth of the rate, its worst 5 s", law, bed, FEW, |run| {
+        worst_loss(run, BREAKER_S, COUNTS_S)
+    });
+    [all, worst].map(Cell::with_series).into()
 }
 
 /// 7.3: the least delay changes each ten seconds.
