@@ -644,6 +644,17 @@ pub const CATALOGUE: &[Criterion] = &[
         HARM,
         special::data_center,
     ),
+    runs(
+        "7.11",
+        "fabric",
+        Says,
+        [
+            "a file of 1 MB from each of 16 hosts of a fat tree (core links of 50 Mbit/s), all of the law, as TCP and over 4 and (whole form) 8 paths by ECMP with Linux's scheduler",
+            "completion time more, on average and of the last",
+        ],
+        HARM,
+        special::fabric,
+    ),
     prose(
         "7.11",
         "coexistence",

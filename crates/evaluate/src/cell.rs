@@ -130,7 +130,11 @@ impl Cell {
 
 /// A network under the law, and under each standard.
 pub fn against(law: &str, bed: impl Fn(Who) -> Bed) -> Vec<Run> {
-    let run = |who: Who| bed(who).run(who.control());
+    each(law, |who: Who| bed(who).run(who.control()))
+}
+
+/// A run of the law, and one of each standard.
+pub fn each(law: &str, run: impl Fn(Who) -> Run) -> Vec<Run> {
     [Who::Law(law)].into_iter().chain(STANDARD.map(Who::Standard)).map(run).collect()
 }
 
@@ -325,9 +329,16 @@ pub fn jain(run: &Kept, names: &str) -> f64 {
 
 /// Mean completion of files of flows whose names begin so, s; one that is not complete counts with the whole run.
 pub fn completion(run: &Kept, names: &str) -> f64 {
-    let all: Vec<f64> =
-        of(run, names).map(|one| one.completion_s.unwrap_or(run.summary.duration_s)).collect();
-    narrows_stats::mean(&all)
+    narrows_stats::mean(&completions(run, names).collect::<Vec<_>>())
+}
+
+/// That of the last of them.
+pub fn longest(run: &Kept, names: &str) -> f64 {
+    completions(run, names).fold(0.0, f64::max)
+}
+
+fn completions(run: &Kept, names: &str) -> impl Iterator<Item = f64> {
+    of(run, names).map(move |one| one.completion_s.unwrap_or(run.summary.duration_s))
 }
 
 /// The link of a name.

@@ -1,12 +1,13 @@
 //! RFC 9743, section 7, but for its multipath: special cases.
 
-use narrows_papers::Form;
+use narrows_papers::{Ask, Form};
 
-use crate::bed::{Bed, Link};
+use crate::bed::{Bed, Link, Run};
 use crate::cell::{
-    Beside, Cell, FEW, Metric, STANDARD, Who, against, completion, dropped, goodput, link, own,
-    worst_loss,
+    Beside, Cell, FEW, Metric, STANDARD, Who, against, completion, dropped, each, goodput, link,
+    longest, own, worst_loss,
 };
+use crate::rule::Better;
 use crate::single::{KBPS, RTT_MS, judged, judged_with, paths, routes, several};
 
 /// What a rival of each standard loses on a bed, the law with one path and with two.
@@ -367,4 +368,48 @@ pub fn data_center(law: &str, form: Form) -> Vec<Cell> {
         Cell::most(format!("{servers} answers at once"), law, bed, 0.0, |run| completion(run, ""))
     };
     servers.iter().map(incast).collect()
+}
+
+/// 7.11: a file from each host of a fat tree to another one, all of the law: the mean of their completions, and the last of them.
+/// Connections of several paths have a subflow on as many of the shortest paths, a standard's flow one, as a hash gives them.
+pub fn fabric(law: &str, form: Form) -> Vec<Cell> {
+    let counts = form.pick(&[1, 4, 8][..], &[1, 4][..], &[1, 4][..]);
+    let mut cells = Vec::new();
+    for draw in 1..=form.pick(4, 2, 1) {
+        for &count in counts {
+            let runs = || each(law, |who: Who| in_fat_tree(who, count, draw));
+            let less = Better::Less { floor: 0.0 };
+            let place = |what: &str| format!("{what}, {}, draw {draw}", paths(count));
+            cells.push(Cell::new(place("mean"), runs(), less, |run| completion(run, "host")));
+            cells.push(Cell::new(place("the last"), runs(), less, |run| longest(run, "host")));
+        }
+    }
+    cells
+}
+
+/// Files in the fat tree of `lisa/fat-tree`, which is that of Barik et al. (ICC 2016), with a permutation of hosts that is drawn.
+fn in_fat_tree(who: Who, count: usize, draw: u64) -> Run {
+    let (control, paths) = (who.control(), who.paths(count));
+    let toml = format!(
+        r#"name = "bcp133"
+title = "a fat tree of the evaluation"
+source = "LISA (Barik et al., ICC 2016), Section IV-B; files and traffic are our choice"
+warmup = "0 s"
+duration = "10 s"
+test = "host0"
+tcp.receiver_acks = "linux-6.5"
+[generator.fat-tree]
+k = 4
+rate = "1 Gbit/s"
+delay = "416.667 us"
+queue = "1000 packets"
+core = {{ rate = "50 Mbit/s", queue = "25 packets" }}
+source = {{ file = {{ size = "1 MB" }} }}
+cc = "{control}"
+subflows = {paths}
+routing = "ecmp"
+seed = {draw}
+"#
+    );
+    Run { ask: Ask::made(toml, [control]), control: control.into(), paths }
 }

@@ -71,6 +71,17 @@ fn the_delay_of_media_is_judged_with_codel_and_beside_files() {
     }
 }
 
+/// Four links of 50 Mbit/s carry a file of 1 MB in 0.04 s; all are complete, and the last is no earlier than the mean.
+#[test]
+fn files_pass_the_fabric() {
+    let outcome = least("7.11/fabric", "greno");
+    for count in ["one path", "4 paths"] {
+        let [mean, last] = ["mean", "the last"]
+            .map(|what| cell(&outcome, &format!("{what}, {count}, draw 1")).law[0]);
+        assert!(mean <= last && last > 0.04 && last < 10.0, "{count}: {mean} s, {last} s");
+    }
+}
+
 /// It holds its packets for 30 of 200 ms, so 17 of 20 Mbit/s are the most.
 #[test]
 fn a_link_that_retransmits_carries_less() {

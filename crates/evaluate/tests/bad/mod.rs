@@ -47,6 +47,7 @@ pub const IDLE: &[&str] = &[
     "7.10/fail-over-own",
     "7.10/synchronised",
     "7.11/incast",
+    "7.11/fabric",
 ];
 /// Criteria that a law falls short of whose window grows by a share of itself: queues are longer.
 pub const STEEP: &[&str] = &["5.1.2/queue"];
@@ -60,6 +61,8 @@ const CELLS: &[(&str, &str, &str)] = &[
     ("greedy", "5.2.2/adaptive", "delay, CoDel"),
     ("greedy", "7.2/breaker", "a tenth of the rate, its worst 5 s"),
     ("idle", "6.4/wireless", "link-layer retransmission, alone"),
+    ("idle", "7.11/fabric", "mean, one path"),
+    ("idle", "7.11/fabric", "the last, one path"),
 ];
 
 /// The least form, of one seed, of `criteria` under the law `name`, which adds `credit` to its window for an acknowledged
