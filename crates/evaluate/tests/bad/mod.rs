@@ -107,7 +107,7 @@ pub fn fails(criteria: &[&str], control: &str) {
         let above = outcome.judged().any(|cell| cell.mean > criterion.limit);
         assert!(above, "{id}: {:?}", outcome.cells);
         for (_, _, place) in CELLS.iter().filter(|(law, of, _)| law == &control && of == id) {
-            let mut cells = outcome.judged().filter(|cell| cell.place.starts_with(place));
+            let mut cells = outcome.judged().filter(|cell| cell.place.starts_with(*place));
             let above = cells.any(|cell| cell.mean > criterion.limit);
             assert!(above, "{id}, {place}: {:?}", outcome.cells);
         }
