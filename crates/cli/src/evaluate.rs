@@ -25,6 +25,9 @@ use crate::{COMMIT, print, stop, words};
 struct Made<'a> {
     law: &'a str,
     couples: bool,
+    /// The standard of whose kind it is: its cells have what it loses against one flow of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    standard: Option<&'a str>,
     /// By so many paths at most, if not by all.
     #[serde(skip_serializing_if = "Option::is_none")]
     paths: Option<usize>,
@@ -183,6 +186,7 @@ fn made<'a>(
     Made {
         law: law.control(),
         couples: law.couples(),
+        standard: law.standard(),
         paths: law.most_paths(),
         version: env!("CARGO_PKG_VERSION"),
         commit: COMMIT,
@@ -212,10 +216,11 @@ fn facts(args: &EvaluateArgs, host: HostId, provenance: &Provenance) -> Vec<Fact
 fn written(docs: &Path, tables: &Tables) -> Result<String, Error> {
     let path = docs.join(PAGE);
     let text = std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?;
-    let all: [(&str, &Grid); 3] = [
+    let all: [(&str, &Grid); 4] = [
         ("criteria", &catalogue(CATALOGUE)),
         ("bcp133", &tables.verdicts),
         ("bcp133-short", &tables.short),
+        ("bcp133-own", &tables.own),
     ];
     all.into_iter().try_fold(text, |text, (name, grid)| {
         replaced(&text, name, grid).ok_or_else(|| {

@@ -114,17 +114,28 @@ impl Cell {
         self.runs.iter().map(|run| &run.ask)
     }
 
-    /// The figures of what was found for [`Cell::asks`], in their order.
-    pub fn figures<'f>(&self, found: impl Iterator<Item = &'f Controls>, limit: f64) -> Figures {
+    /// The figures of what was found for [`Cell::asks`], in their order; `own` is the law's own standard, if it has one.
+    pub fn figures<'f>(
+        &self,
+        found: impl Iterator<Item = &'f Controls>,
+        limit: f64,
+        own: Option<&str>,
+    ) -> Figures {
         let by_seed = |(Run { control, .. }, found): (&Run, &Controls)| {
             let values = found.of(control).iter().map(|run| (self.of)(run)).collect::<Vec<f64>>();
             (control.clone(), values)
         };
         let mut all = self.runs.iter().zip(found).map(by_seed);
         let (_, law) = all.next().expect("the law's run is the first");
+        let standards: Vec<(String, Vec<f64>)> = all.collect();
+        let own = standards.iter().find(|(control, _)| Some(control.as_str()) == own).cloned();
         let given = self.given.iter().map(|(what, given)| (what.clone(), vec![*given; law.len()]));
-        let standards = all.chain(given).collect();
-        Figures::new(&self.place, self.better, self.worst, law, standards, limit)
+        let standards = standards.into_iter().chain(given).collect();
+        let figures = Figures::new(&self.place, self.better, self.worst, law, standards, limit);
+        match own {
+            Some(own) => figures.with_own(self.worst, own),
+            None => figures,
+        }
     }
 }
 

@@ -28,7 +28,7 @@ use narrows_papers::{Ask, Form, Runs, Used};
 use serde::Serialize;
 
 use cell::Cell;
-use rule::{Found, Verdict, judged};
+use rule::{Found, Own, Verdict, judged};
 
 /// Seeds of each run: of the whole form, and of the quick one.
 const SEEDS: [u64; 2] = [20, 5];
@@ -96,6 +96,16 @@ impl Outcome {
     /// The cells that are judged.
     pub fn judged(&self) -> impl Iterator<Item = &Found> {
         self.cells.iter().filter(|cell| cell.judged)
+    }
+
+    /// The cells that are compared with the law's own standard.
+    pub fn compared(&self) -> impl Iterator<Item = (&Found, &Own)> {
+        self.cells.iter().filter_map(|cell| Some((cell, cell.own.as_ref()?)))
+    }
+
+    /// Those of them in which the law is surely worse.
+    pub fn worse(&self) -> impl Iterator<Item = (&Found, &Own)> {
+        self.compared().filter(|(_, own)| own.is_worse())
     }
 }
 
@@ -181,8 +191,10 @@ impl Criterion {
             (Ok(found), None) => found,
         };
         let mut found = found.iter();
-        let figures =
-            |cell: &Cell| cell.figures(found.by_ref().take(cell.asks().count()), self.limit);
+        let figures = |cell: &Cell| {
+            let found = found.by_ref().take(cell.asks().count());
+            cell.figures(found, self.limit, law.standard())
+        };
         let (verdict, mut cells) = judged(cells.iter().map(figures).collect(), self.limit);
         cells.sort_by(|one, other| other.mean.total_cmp(&one.mean));
         let verdict = match (self.make, verdict) {

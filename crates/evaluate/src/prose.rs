@@ -10,6 +10,8 @@ use narrows_laws::user::{self, SOURCES};
 pub struct Law {
     control: String,
     couples: bool,
+    /// The standard of whose kind it is.
+    standard: Option<&'static str>,
     /// Its law's header.
     header: String,
     /// It is judged with so many paths at most.
@@ -47,9 +49,15 @@ impl Law {
                 SOURCES.iter().find(of).map_or_else(String::new, |(_, text)| (*text).to_owned())
             }
         };
+        let standard = match (loaded, ours.law.name()) {
+            (None, "reno" | "lia" | "olia" | "balia" | "greno") => Some("reno"),
+            (None, "cubic" | "gcubic") => Some("cubic"),
+            // One of a file may be of any kind.
+            _ => None,
+        };
         // As it is told everywhere, in whatever order it was written.
         let (control, couples) = (control.to_string(), ours.law.couples());
-        Ok(Law { control, couples, header, most_paths: None })
+        Ok(Law { control, couples, standard, header, most_paths: None })
     }
 
     /// The same, judged by the cells alone in which it has so many paths at most; of none by all.
@@ -75,6 +83,11 @@ impl Law {
     /// Does it couple paths?
     pub fn couples(&self) -> bool {
         self.couples
+    }
+
+    /// The standard of whose kind it is: with one path it is that, and so it is compared with one flow of it.
+    pub fn standard(&self) -> Option<&'static str> {
+        self.standard
     }
 
     /// What the header says of a section: the paragraph that begins with `BCP 133, 5.3.1:`.
@@ -197,6 +210,9 @@ mod tests {
         let law = Law::new("gcubic+xcorr").unwrap();
         assert!(law.couples() && law.header.contains("gcubic"));
         assert!(!Law::new("reno").unwrap().couples());
+        let standard = |name: &str| Law::new(name).unwrap().standard();
+        assert_eq!((standard("greno+xcorr"), standard("gcubic")), (Some("reno"), Some("cubic")));
+        assert_eq!((standard("lia"), standard("wvegas")), (Some("reno"), None));
         let error = |name: &str| Law::new(name).unwrap_err().to_string();
         assert!(error("renno").starts_with("renno: ") && !error("renno").contains("--law"));
         assert!(

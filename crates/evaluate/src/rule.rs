@@ -13,6 +13,10 @@
 //! - else, from fewer than five seeds, and if a run fails by an internal error, *cannot be told*.
 //!
 //! A cell in which the standard is so near the worst possible that no law can be above the limit is not judged.
+//!
+//! A law of the kind of one standard is compared with that alone, too, in its place in the same cell. It is *worse* there if
+//! harm is above zero, whatever the limit, at a confidence of 1 - 0.05 / cells, those of the criterion that are so compared.
+//! No verdict depends on it.
 
 use std::fmt;
 
@@ -116,6 +120,8 @@ pub struct Figures {
     standards: usize,
     /// Is harm above the limit possible?
     judged: bool,
+    /// The same against the law's own standard, with no limit.
+    own: Option<Box<Figures>>,
 }
 
 impl Figures {
@@ -156,11 +162,22 @@ impl Figures {
         };
         let judged = !standard.is_empty() && most.is_some_and(|most| most > limit);
         let place = place.into();
-        Figures { place, better, law, standard, against, standards: count, judged }
+        Figures { place, better, law, standard, against, standards: count, judged, own: None }
     }
 
-    /// Harm in one of so many cells that are judged.
-    fn found(self, limit: f64, cells: usize) -> Found {
+    /// The same, compared with the law's own standard, too: its name and figures.
+    pub fn with_own(self, worst: Option<f64>, standard: (String, Vec<f64>)) -> Figures {
+        let law = self.law.clone();
+        let own = Figures::new(&self.place, self.better, worst, law, vec![standard], 0.0);
+        Figures { own: Some(Box::new(own)).filter(|own| own.judged), ..self }
+    }
+
+    /// Harm in one of so many cells that are judged; so many are compared with the law's own standard.
+    fn found(mut self, limit: f64, cells: usize, compared: usize) -> Found {
+        let own = self.own.take().map(|own| {
+            let Found { mean, low, high, against, standard, .. } = own.found(0.0, compared, 0);
+            Own { against, mean, low, high, standard }
+        });
         let share = 1.0 - limit;
         let (x, y) = (mean(&self.standard), mean(&self.law));
         let pairs = self.law.iter().zip(&self.standard);
@@ -188,7 +205,8 @@ impl Figures {
         };
         let Figures { place, law, standard, against, judged, .. } = self;
         let [low, high] = [low, high].map(|bound| bound.filter(|_| judged));
-        Found { place, mean: middle.unwrap_or(1.0), low, high, judged, against, law, standard }
+        let mean = middle.unwrap_or(1.0);
+        Found { place, mean, low, high, judged, against, law, standard, own }
     }
 }
 
@@ -211,12 +229,39 @@ pub struct Found {
     pub law: Vec<f64>,
     /// The standard's, by seed.
     pub standard: Vec<f64>,
+    /// The same against the law's own standard, if it is of the kind of one, and that has its place there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own: Option<Own>,
+}
+
+/// Harm in a cell against the law's own standard alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Own {
+    /// The standard.
+    pub against: String,
+    /// Harm of the means over the seeds.
+    pub mean: f64,
+    /// Harm is surely more, at the confidence that is corrected for the number of cells so compared.
+    pub low: Option<f64>,
+    /// Harm is surely less, at 95 %.
+    pub high: Option<f64>,
+    /// The standard's figure, by seed.
+    pub standard: Vec<f64>,
+}
+
+impl Own {
+    /// Is the law surely worse, by however little?
+    pub fn is_worse(&self) -> bool {
+        self.low.is_some_and(|low| low > 0.0)
+    }
 }
 
 /// The verdict on cells with a limit, and harm in each.
 pub fn judged(cells: Vec<Figures>, limit: f64) -> (Verdict, Vec<Found>) {
     let count = cells.iter().filter(|cell| cell.judged).count();
-    let found: Vec<Found> = cells.into_iter().map(|cell| cell.found(limit, count)).collect();
+    let compared = cells.iter().filter(|cell| cell.own.is_some()).count();
+    let found = cells.into_iter().map(|cell| cell.found(limit, count, compared));
+    let found: Vec<Found> = found.collect();
     let mut asked = found.iter().filter(|cell| cell.judged);
     let verdict = if asked.clone().any(|cell| cell.low.is_some_and(|low| low > limit)) {
         Verdict::FallsShort
@@ -375,6 +420,54 @@ mod tests {
         // Below the floor nothing counts.
         assert_eq!(harm(cell(less, &[0.09; 5], &[&[0.0; 5]])).0, 0.0);
         assert_eq!(harm(cell(less, &[0.2; 5], &[&[0.0; 5]])).0, 0.5);
+    }
+
+    /// One of so many cells against flows of 1, the own standard's; the others are as good as that to the bit.
+    fn against_own(law: &[f64], cells: usize) -> (Verdict, Own) {
+        let with =
+            |law: &[f64]| share(law).with_own(None, ("reno".to_owned(), vec![1.0; law.len()]));
+        let others = vec![with(&vec![1.0; law.len()]); cells - 1];
+        let (verdict, mut found) = judged([vec![with(law)], others].concat(), LIMIT);
+        (verdict, found.remove(0).own.unwrap())
+    }
+
+    #[test]
+    fn a_law_is_worse_than_its_own_standard_by_anything_that_is_sure() {
+        // Half of the limit.
+        let (verdict, own) = against_own(&[0.9, 0.91, 0.89, 0.9, 0.9], 1);
+        assert!(verdict == Verdict::Meets && own.is_worse(), "{verdict} {own:?}");
+        assert!((own.mean - 0.1).abs() < 1e-9 && own.against == "reno", "{own:?}");
+        // By its mean, but not by its interval; as good; better.
+        for law in [[0.9, 1.05, 0.85, 1.0, 0.95], [1.0; 5], [1.2, 1.1, 1.2, 1.1, 1.2]] {
+            let (verdict, own) = against_own(&law, 1);
+            assert!(verdict == Verdict::Meets && !own.is_worse(), "{law:?}: {verdict} {own:?}");
+        }
+        // From few seeds nothing is sure.
+        assert!(!against_own(&[0.5; LEAST_SEEDS - 1], 1).1.is_worse());
+    }
+
+    #[test]
+    fn of_more_cells_one_is_worse_than_the_own_standard_by_a_wider_interval() {
+        let law = [0.95, 0.9, 1.0, 0.9, 0.95];
+        assert!(against_own(&law, 1).1.is_worse());
+        assert!(!against_own(&law, 40).1.is_worse());
+    }
+
+    #[test]
+    fn a_law_that_meets_by_another_standard_may_be_worse_than_its_own() {
+        let own = ("s0".to_owned(), vec![1.0; 5]);
+        let figures = cell(Better::More, &[0.7; 5], &[&[1.0; 5], &[0.6; 5]]);
+        let (verdict, found) = judged(vec![figures.with_own(None, own)], LIMIT);
+        assert_eq!((verdict, found[0].against.as_str()), (Verdict::Meets, "s1"));
+        let own = found[0].own.as_ref().unwrap();
+        assert!(own.is_worse() && (own.mean - 0.3).abs() < 1e-9, "{own:?}");
+        // Below the floor nothing counts here, too; and where the standard has nothing to lose nothing is compared.
+        let less = Better::Less { floor: 0.1 };
+        let figures = cell(less, &[0.09; 5], &[&[0.01; 5]]);
+        let found = judged(vec![figures.with_own(None, ("s0".into(), vec![0.01; 5]))], LIMIT).1;
+        assert!(!found[0].own.as_ref().unwrap().is_worse(), "{found:?}");
+        let nothing = share(&[0.0; 5]).with_own(None, ("s0".into(), vec![0.0; 5]));
+        assert_eq!(judged(vec![nothing], LIMIT).1[0].own, None);
     }
 
     #[test]

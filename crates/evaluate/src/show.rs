@@ -5,7 +5,7 @@ use narrows_papers::Grid;
 use narrows_report::{Colour, Fact, Page, Part, Section, Strip, Strips, Table, Tile};
 
 use crate::catalogue::{CATALOGUE, Keyword, Make};
-use crate::rule::{Found, VERDICTS, Verdict};
+use crate::rule::{Found, Own, VERDICTS, Verdict};
 use crate::{Criterion, Law, Outcome};
 
 /// The page that has the tables, in `docs/`.
@@ -17,6 +17,8 @@ pub struct Tables {
     pub verdicts: Grid,
     /// `bcp133-short`: where they fall short.
     pub short: Grid,
+    /// `bcp133-own`: where those of the kind of a standard are worse than one flow of it.
+    pub own: Grid,
 }
 
 impl Tables {
@@ -56,17 +58,73 @@ impl Tables {
                 ]);
             }
         }
-        Tables { verdicts, short }
+        Tables { verdicts, short, own: of_own(laws) }
+    }
+}
+
+/// A row for each criterion in which a law is worse than its own standard, a column for each law that has one.
+fn of_own(laws: &[(Law, Vec<Outcome>)]) -> Grid {
+    let laws: Vec<(&Law, &[Outcome])> = laws
+        .iter()
+        .filter(|(law, _)| law.standard().is_some())
+        .map(|(law, outcomes)| (law, outcomes.as_slice()))
+        .collect();
+    let names = laws.iter().map(|(law, _)| format!("`{}`", law.control()));
+    let mut grid = Grid::new(["criterion".to_owned(), "limit".to_owned()].into_iter().chain(names));
+    let count = laws.first().map_or(0, |(_, outcomes)| outcomes.len());
+    for row in 0..count {
+        let of: Vec<&Outcome> = laws.iter().map(|(_, outcomes)| &outcomes[row]).collect();
+        if of.iter().any(|outcome| most_worse(outcome).is_some()) {
+            let cells = of.iter().map(|outcome| said_worse(outcome));
+            let first = [of[0].criterion.clone(), of[0].limit.to_string()];
+            grid.row(first.into_iter().chain(cells));
+        }
+    }
+    let counts = laws.iter().map(|(_, outcomes)| {
+        let [all, above] = count_worse(outcomes);
+        format!("{all}, {above}")
+    });
+    let first = ["worse in".to_owned(), "all, above the limit".to_owned()];
+    grid.row(first.into_iter().chain(counts));
+    grid
+}
+
+/// The cell in which a law is most worse than its own standard, of those in which it surely is.
+fn most_worse(outcome: &Outcome) -> Option<(&Found, &Own)> {
+    outcome.worse().max_by(|(_, one), (_, other)| one.mean.total_cmp(&other.mean))
+}
+
+/// In how many criteria it is, and in how many of them by more than the limit.
+fn count_worse(outcomes: &[Outcome]) -> [usize; 2] {
+    let all = outcomes.iter().filter_map(|one| Some((one.limit, most_worse(one)?.1.mean)));
+    [all.clone().count(), all.filter(|(limit, mean)| mean > limit).count()]
+}
+
+/// Harm in that cell, bold if it is above the limit, and in how many of the cells compared the law is worse.
+fn said_worse(outcome: &Outcome) -> String {
+    let all = outcome.compared().count();
+    match most_worse(outcome) {
+        None if all == 0 => "not compared".into(),
+        None => "-".into(),
+        Some((_, own)) => {
+            let harm = bounds(own.mean, own.low, own.high);
+            let text = format!("{harm}, {} of {all}", outcome.worse().count());
+            if own.mean > outcome.limit { format!("**{text}**") } else { text }
+        }
     }
 }
 
 /// Harm in a cell, and from where to where it surely is: each bound one-sided, the first at the corrected confidence.
 fn value(cell: &Found) -> String {
-    match (cell.low, cell.high) {
+    bounds(cell.mean, cell.low, cell.high)
+}
+
+fn bounds(mean: f64, low: Option<f64>, high: Option<f64>) -> String {
+    match (low, high) {
         (Some(low), Some(high)) => {
-            format!("{} ({} to {})", digits(cell.mean), digits(low), digits(high))
+            format!("{} ({} to {})", digits(mean), digits(low), digits(high))
         }
-        _ => digits(cell.mean),
+        _ => digits(mean),
     }
 }
 
@@ -227,6 +285,26 @@ pub fn ignored(host: HostId) -> &'static str {
     }
 }
 
+/// In how many criteria a law is worse than its own standard, and in which by more than the limit, folded; nothing where
+/// nothing of it is sure.
+fn beside_own(law: &Law, outcomes: &[Outcome]) -> String {
+    let is_sure = |outcome: &&Outcome| outcome.compared().any(|(_, own)| own.low.is_some());
+    let sure = outcomes.iter().filter(is_sure).count();
+    let (Some(standard), 1..) = (law.standard(), sure) else { return String::new() };
+    let [all, above] = count_worse(outcomes);
+    let is_above = |one: &&Outcome| most_worse(one).is_some_and(|(_, own)| own.mean > one.limit);
+    let named = outcomes.iter().filter(is_above).map(|one| one.criterion.as_str());
+    let list: Vec<&str> = named.collect();
+    let list = if list.is_empty() { String::new() } else { format!(": {}", list.join(", ")) };
+    let control = law.control();
+    fold(
+        &format!(
+            "{control}: worse than one flow of {standard} in {all} of {sure} criteria, above the limit in {above}{list}"
+        ),
+        2,
+    )
+}
+
 /// What a law is, for the judgement of its paths.
 fn about(law: &Law) -> String {
     match (law.most_paths(), law.couples()) {
@@ -254,7 +332,9 @@ pub fn shown(laws: &[(Law, Vec<Outcome>)], host: HostId) -> String {
         if !lines.is_empty() {
             text += &format!("\n{}", lines.concat());
         }
-        text += &format!("\n{}: {}\n\n", law.control(), counted(outcomes));
+        text += &format!("\n{}: {}\n", law.control(), counted(outcomes));
+        text += &beside_own(law, outcomes);
+        text += "\n";
     }
     text += "mean: of the criterion's figure over its cells; `narrows evaluate list` has what is run and the figure\n";
     text + ignored(host)
@@ -274,6 +354,7 @@ pub fn page(laws: &[(Law, Vec<Outcome>)], command: String, facts: Vec<Fact>) -> 
         about: format!("{}{}.", counted(outcomes), about(law)),
         parts: [verdicts(outcomes)]
             .into_iter()
+            .chain(own(law, outcomes))
             .chain(charts(outcomes))
             .chain(outcomes.iter().filter_map(cells))
             .collect(),
@@ -323,6 +404,34 @@ fn verdicts(outcomes: &[Outcome]) -> Part {
         left: heads.len(),
         lines: outcomes.iter().map(line).collect(),
     })
+}
+
+/// Where a law is worse than one flow of its own standard, if it has one.
+fn own(law: &Law, outcomes: &[Outcome]) -> Option<Part> {
+    let standard = law.standard()?;
+    let line = |outcome: &Outcome| {
+        let (cell, own) = most_worse(outcome)?;
+        Some(vec![
+            outcome.criterion.clone(),
+            cell.place.clone(),
+            bounds(own.mean, own.low, own.high),
+            outcome.limit.to_string(),
+            format!("{} of {}", outcome.worse().count(), outcome.compared().count()),
+        ])
+    };
+    let lines: Vec<Vec<String>> = outcomes.iter().filter_map(line).collect();
+    let about = format!(
+        "Criteria in which the law is worse than one flow of {standard} in its place, by however little, at 95 %, corrected for the number of cells: the cell in which it is most, and how many there are. {}",
+        if lines.is_empty() { "There are none." } else { "" }
+    );
+    let heads = ["criterion", "cell", "harm", "limit", "cells where it is worse"];
+    Some(Part::Table(Table {
+        title: format!("Against one flow of {standard}"),
+        about: about.trim_end().to_owned(),
+        heads: heads.map(|head| (head.to_owned(), String::new())).to_vec(),
+        left: heads.len(),
+        lines,
+    }))
 }
 
 /// Harm of all criteria, a chart for each limit.
@@ -410,6 +519,7 @@ mod tests {
             against: "reno".into(),
             law: vec![0.01; 5],
             standard: vec![1.0; 5],
+            own: None,
         }
     }
 
@@ -457,7 +567,8 @@ mod tests {
         );
         assert!(table.columns().ends_with(&format!("\n\n{}\n", table.note)));
         // Tables of the page have no such line.
-        let Tables { verdicts, short } = Tables::of(&[(Law::new("lia").unwrap(), all.to_vec())]);
+        let Tables { verdicts, short, .. } =
+            Tables::of(&[(Law::new("lia").unwrap(), all.to_vec())]);
         assert!(verdicts.note.is_empty() && short.note.is_empty());
     }
 
@@ -505,6 +616,47 @@ mod tests {
         let law = Law::new("lia").unwrap();
         let html = page(&[(law, all)], String::new(), Vec::new()).html();
         assert!(html.contains("Harm, at most 0.8") && html.contains("0.92 to 1.00"), "{html}");
+    }
+
+    #[test]
+    fn where_a_law_is_worse_than_one_flow_of_its_own_standard_is_told() {
+        let with = |place: &str, mean: f64, low: f64| {
+            let (against, standard) = ("reno".to_owned(), vec![1.0; 5]);
+            let own = Own { against, mean, low: Some(low), high: Some(0.45), standard };
+            Found { own: Some(own), ..found(place, true) }
+        };
+        // Most in a cell where it is not sure.
+        let cells = vec![with("a", 0.1, 0.05), with("b", 0.3, 0.25), with("c", 0.4, -0.1)];
+        let all = vec![
+            outcome("7.2/breaker", [cells, vec![found("d", true)]].concat()),
+            outcome("7.3/delay", vec![with("e", 0.05, -0.1)]),
+            outcome("7.4/thin", vec![with("f", 0.15, 0.1)]),
+            outcome("8/security", Vec::new()),
+        ];
+        let law = |name: &str| Law::new(name).unwrap();
+        let laws = [(law("greno+xcorr"), all.clone()), (law("bbr"), all.clone())];
+        assert_eq!(
+            Tables::of(&laws).own.markdown(),
+            "| criterion | limit | `greno+xcorr` |\n| --- | --- | --- |\n\
+             | 7.2/breaker | 0.2 | **0.30 (0.25 to 0.45), 2 of 3** |\n\
+             | 7.4/thin | 0.2 | 0.15 (0.10 to 0.45), 1 of 1 |\n\
+             | worse in | all, above the limit | 2, 1 |\n"
+        );
+        let text = shown(&laws, HostId::SIM).replace("\n  ", " ");
+        let says = "\ngreno+xcorr: worse than one flow of reno in 2 of 3 criteria, above the limit in 1: 7.2/breaker\n";
+        assert!(text.contains(says) && !text.contains("bbr: worse"), "{text}");
+        let Some(Part::Table(table)) = own(&laws[0].0, &laws[0].1) else { panic!() };
+        assert_eq!(table.title, "Against one flow of reno");
+        assert_eq!(table.lines[0], ["7.2/breaker", "b", "0.30 (0.25 to 0.45)", "0.2", "2 of 3"]);
+        assert_eq!(table.lines.len(), 2);
+        assert!(own(&laws[1].0, &laws[1].1).is_none());
+        let html = page(&laws, String::new(), Vec::new()).html();
+        assert!(html.contains("Against one flow of reno"), "{html}");
+        // Of few seeds nothing is said; where there is none, so much.
+        let few = outcome("7.3/delay", vec![found("g", true)]);
+        assert!(!shown(&[(law("lia"), vec![few])], HostId::SIM).contains("worse than"));
+        let Some(Part::Table(none)) = own(&law("lia"), &all[1..2]) else { panic!() };
+        assert!(none.lines.is_empty() && none.about.ends_with("There are none."), "{none:?}");
     }
 
     #[test]

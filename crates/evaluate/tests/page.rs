@@ -48,9 +48,14 @@ impl Verdicts {
         Verdicts { laws, of, counts }
     }
 
+    /// The column of a law in the rows.
+    fn column(&self, law: &str) -> usize {
+        2 + self.laws.iter().position(|one| one == law).expect("a column of the law")
+    }
+
     /// The criteria with this verdict, in the order of the RFC; only the MUSTs among them, or only the others.
     fn criteria(&self, law: &str, verdict: &str, must: bool) -> Vec<&str> {
-        let column = 2 + self.laws.iter().position(|one| one == law).expect("a column of the law");
+        let column = self.column(law);
         let found = self.of.iter().filter(|row| row[column] == verdict);
         found.filter(|row| (row[1] == "MUST") == must).map(|row| row[0].as_str()).collect()
     }
@@ -105,6 +110,59 @@ fn the_tables_agree_with_each_other() {
     let laws = number(verdicts.laws.len());
     let heading = format!("## {}{} controls\n", laws[..1].to_uppercase(), &laws[1..]);
     assert!(page.contains(&heading), "expected in docs/{PAGE}: {heading}");
+}
+
+/// The page says so if, and only if, it is so.
+#[test]
+fn no_verdict_of_ours_is_worse_than_that_of_its_standard() {
+    let page = page(PAGE);
+    let verdicts = Verdicts::new(&page);
+    let rank = |verdict: &str| [UNKNOWN, SHORT].iter().position(|one| *one == verdict);
+    let mut worse = Vec::new();
+    for (law, standard) in OURS.into_iter().zip(["reno", "cubic"]) {
+        let [ours, theirs] = [law, standard].map(|law| verdicts.column(law));
+        let is_worse = |row: &&Vec<String>| rank(&row[ours]) > rank(&row[theirs]);
+        let found = verdicts.of.iter().filter(is_worse);
+        worse.extend(found.map(|row| format!("{law}, {}", row[0])));
+    }
+    let says = "No verdict of `greno+xcorr` is worse than that of `reno`, and none of \
+                `gcubic+xcorr` than that of `cubic`.";
+    assert_eq!(page.contains(says), worse.is_empty(), "docs/{PAGE}: {worse:?}\n{says}");
+}
+
+/// Of cells, against one flow of its own standard in the same place.
+#[test]
+fn the_page_says_in_what_ours_are_worse_than_their_own_standard() {
+    let page = page(PAGE);
+    let text = page.replace('\n', " ");
+    let mut of = rows(&page, "<!-- table bcp133-own -->");
+    let heads = of.remove(0);
+    let counts = of.pop().unwrap();
+    // Until it is made it has no column of a law.
+    let is_empty = heads.len() == 2;
+    assert_eq!(text.contains("The table is still empty"), is_empty, "docs/{PAGE}");
+    if is_empty {
+        return;
+    }
+    for (law, standard) in OURS.into_iter().zip(["Reno", "CUBIC"]) {
+        let column = heads.iter().position(|head| head.trim_matches('`') == law);
+        let column = column.expect("a column of the law");
+        let worse = of.iter().filter(|row| row[column].contains(" of "));
+        let above = worse.clone().filter(|row| row[column].starts_with("**"));
+        let above: Vec<&str> = above.map(|row| row[0].as_str()).collect();
+        let count = worse.count();
+        assert_eq!(counts[column], format!("{count}, {}", above.len()), "{law}");
+        let of = format!("`{law}` is worse than one {standard} flow in");
+        let says = match (count, above.len()) {
+            (0, _) => format!("{of} no criterion"),
+            (count, 0) => format!("{of} {count} of the criteria, above the limit in none"),
+            (count, more) => {
+                let list = above.join(", ");
+                format!("{of} {count} of the criteria, above the limit in {more} ({list})")
+            }
+        };
+        assert!(text.contains(&says), "expected in docs/{PAGE}:\n{says}");
+    }
 }
 
 /// As `docs/method/one-flow.md` has it, without what stands in parentheses there.
