@@ -1,14 +1,15 @@
 //! `narrows evaluate`: what RFC 9743 asks of a congestion control, run and judged.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
 use narrows_evaluate::rule::LEAST_SEEDS;
 use narrows_evaluate::{
-    CATALOGUE, Criterion, Law, Outcome, PAGE, Tables, catalogue, ignored, listed, of_law,
-    page as page_of, seeds, seeds_of, select, selection, shown,
+    CATALOGUE, Criterion, Law, OnHost, Outcome, PAGE, Tables, catalogue, ignored, listed, of_law,
+    page as page_of, seeds_of, select, selection, shown,
 };
 use narrows_lab::page::{self, Fact, PageFile};
-use narrows_lab::{Error as LabError, HostId, Output, Provenance, json, sha256};
+use narrows_lab::{Error as LabError, Host, HostId, Output, Provenance, json, sha256};
 use narrows_laws::user;
 use narrows_papers::grid::replaced;
 use narrows_papers::{Form, Grid, Runs, Store};
@@ -58,10 +59,11 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     {
         return Err(Error::input(&args.laws[at], format!("{} is named twice", law.control())));
     }
-    let host = hosts(std::slice::from_ref(&args.on))?[0];
-    if host.id() != HostId::SIM && args.docs.is_some() {
+    let hosts = hosts(&args.on)?;
+    let other = hosts.iter().find(|host| host.id() != HostId::SIM);
+    if let Some(other) = other.filter(|_| args.docs.is_some()) {
         let message = "the page has the simulator's tables; expected no --docs with it";
-        return Err(Error::input(format!("--on {}", host.id()), message));
+        return Err(Error::input(format!("--on {}", other.id()), message));
     }
     // Before hours of runs.
     if let Some(docs) = &args.docs {
@@ -75,36 +77,18 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
             "narrows: --seeds {few}: from fewer than {LEAST_SEEDS} every verdict on runs is `cannot be told`, unless the law ends one"
         ));
     }
-    let jobs = jobs_on(host, args.jobs);
-    let progress = Shown::new(jobs);
-    let told = |told| progress.told(told);
-    let form = if args.quick { Form::Quick } else { Form::Whole };
-    let runs = Runs::new(form, args.seeds, store.as_ref(), jobs, &stop, &told)?.on(host);
-    let seeds = seeds(&runs);
-    let mut found: Vec<(Law, Vec<Outcome>)> =
-        laws.into_iter().map(|law| (law, Vec::new())).collect();
-    // Criterion by criterion, as laws share the runs of the standards.
-    for (at, criterion) in criteria.iter().enumerate() {
-        for (law, outcomes) in &mut found {
-            let (control, id, all) = (law.control(), criterion.id(), criteria.len());
-            progress.of(format!("{control} of {id} ({} of {all})", at + 1));
-            let outcome = criterion.evaluate(law, &runs)?;
-            if let Some(line) = outcome.internal_error() {
-                progress.note(&format!("narrows: {control}, {id}: {}: {line}", outcome.verdict));
-            }
-            outcomes.push(outcome);
-        }
-        runs.forget();
+    let mut found = Vec::new();
+    for &host in &hosts {
+        let laws = on_host(host, &laws, &criteria, args, store.as_ref(), &stop)?;
+        found.push(OnHost { host: host.id(), laws });
     }
-    progress.end();
-    let tables = Tables::of(&found);
+    let all = || found.iter().flat_map(|on| on.laws.iter().map(move |of| (on.host, of)));
     let made: Vec<Made> =
-        found.iter().map(|(law, criteria)| made(args, host.id(), seeds, law, criteria)).collect();
+        all().map(|(host, (law, criteria))| made(args, host, law, criteria)).collect();
     if let Some(store) = &store {
         let mut output = Output::new(store.folder())?;
-        let suffix = suffix(args, form, &criteria, host.id());
-        for (made, (law, outcomes)) in made.iter().zip(&found) {
-            let name = format!("{}{suffix}", law.control());
+        for (made, (host, (law, outcomes))) in made.iter().zip(all()) {
+            let name = format!("{}{}", law.control(), suffix(args, &criteria, host));
             let table = of_law(outcomes).markdown();
             output.write(&format!("{name}.md"), |to| to.write_all(table.as_bytes()))?;
             output.write(&format!("{name}.json"), |to| to.write_all(json(made).as_bytes()))?;
@@ -113,15 +97,52 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     }
     if let Some(docs) = &args.docs {
         // As it is now: somebody may have written in it meanwhile.
-        rewrite(docs, PAGE, &written(docs, &tables)?)?;
+        rewrite(docs, PAGE, &written(docs, &Tables::of(&found[0].laws))?)?;
     }
     if let Some(file) = file {
-        let provenance =
-            Provenance::new("evaluate", String::new(), host.real_time(), COMMIT, words());
-        let facts = facts(args, host.id(), &provenance);
+        let real_time = hosts.iter().any(|host| host.real_time());
+        let provenance = Provenance::new("evaluate", String::new(), real_time, COMMIT, words());
+        let facts = facts(args, &found, &provenance);
         file.write(&page_of(&found, provenance.command_line(), facts))?;
     }
-    print(&if args.json { json(&made) } else { shown(&found, host.id()) })
+    print(&if args.json { json(&made) } else { shown(&found) })
+}
+
+/// Runs the criteria for each law on a host: criterion by criterion, as laws share the runs of the standards.
+fn on_host(
+    host: &'static dyn Host,
+    laws: &[Law],
+    criteria: &[&Criterion],
+    args: &EvaluateArgs,
+    store: Option<&Store>,
+    stop: &AtomicBool,
+) -> Result<Vec<(Law, Vec<Outcome>)>, Error> {
+    let jobs = jobs_on(host, args.jobs);
+    let progress = Shown::new(jobs);
+    let told = |told| progress.told(told);
+    let runs = Runs::new(form(args), args.seeds, store, jobs, stop, &told)?.on(host);
+    let on = host.id().suffix();
+    let mut found: Vec<(Law, Vec<Outcome>)> =
+        laws.iter().map(|law| (law.clone(), Vec::new())).collect();
+    for (at, criterion) in criteria.iter().enumerate() {
+        for (law, outcomes) in &mut found {
+            let (control, id, all) = (law.control(), criterion.id(), criteria.len());
+            progress.of(format!("{control} of {id}{on} ({} of {all})", at + 1));
+            let outcome = criterion.evaluate(law, &runs)?;
+            if let Some(line) = outcome.internal_error() {
+                let verdict = outcome.verdict;
+                progress.note(&format!("narrows: {control}, {id}{on}: {verdict}: {line}"));
+            }
+            outcomes.push(outcome);
+        }
+        runs.forget();
+    }
+    progress.end();
+    Ok(found)
+}
+
+fn form(args: &EvaluateArgs) -> Form {
+    if args.quick { Form::Quick } else { Form::Whole }
 }
 
 /// A law that is loaded and not evaluated is a mistake.
@@ -137,14 +158,14 @@ fn unused(args: &EvaluateArgs, laws: &[Law]) -> Result<(), Error> {
 
 /// What tells the tables of a call from those of others into the same folder, the same for the same selection:
 /// `-quick-5.1.2+7.10-seeds-20-on-quic`.
-fn suffix(args: &EvaluateArgs, form: Form, criteria: &[&Criterion], host: HostId) -> String {
+fn suffix(args: &EvaluateArgs, criteria: &[&Criterion], host: HostId) -> String {
     /// A file's name may have 255 bytes.
     const LONGEST: usize = 100;
     let only = match selection(criteria).join("+").replace('/', "-") {
         long if long.len() > LONGEST => format!("some-{}", &sha256(&long)[..12]),
         only => only,
     };
-    let seeds = args.seeds.filter(|seeds| *seeds != seeds_of(form));
+    let seeds = args.seeds.filter(|seeds| *seeds != seeds_of(form(args)));
     let parts = [
         args.quick.then(|| "quick".to_owned()),
         Some(only).filter(|only| !only.is_empty()),
@@ -162,7 +183,7 @@ fn list(args: &EvaluateArgs) -> Result<(), Error> {
         (args.quick, "--quick"),
         (args.paths.is_some(), "--paths"),
         (args.seeds.is_some(), "--seeds"),
-        (args.on != HostId::SIM.as_str(), "--on"),
+        (args.on.iter().any(|on| on != HostId::SIM.as_str()), "--on"),
         (args.jobs > 0, "--jobs"),
         (args.out.is_some(), "--out"),
         (args.report.is_some(), "--report"),
@@ -176,13 +197,7 @@ fn list(args: &EvaluateArgs) -> Result<(), Error> {
     print(&if args.json { json(&catalogue(criteria)) } else { listed(criteria) })
 }
 
-fn made<'a>(
-    args: &EvaluateArgs,
-    host: HostId,
-    seeds: u64,
-    law: &'a Law,
-    criteria: &'a [Outcome],
-) -> Made<'a> {
+fn made<'a>(args: &EvaluateArgs, host: HostId, law: &'a Law, criteria: &'a [Outcome]) -> Made<'a> {
     Made {
         law: law.control(),
         couples: law.couples(),
@@ -191,14 +206,14 @@ fn made<'a>(
         version: env!("CARGO_PKG_VERSION"),
         commit: COMMIT,
         quick: args.quick,
-        seeds,
+        seeds: args.seeds.unwrap_or_else(|| seeds_of(form(args))),
         host,
         criteria,
     }
 }
 
 /// What made the verdicts, as their page tells it.
-fn facts(args: &EvaluateArgs, host: HostId, provenance: &Provenance) -> Vec<Fact> {
+fn facts(args: &EvaluateArgs, found: &[OnHost], provenance: &Provenance) -> Vec<Fact> {
     let form = if args.quick {
         "quick: five seeds, a part of the networks"
     } else {
@@ -206,8 +221,9 @@ fn facts(args: &EvaluateArgs, host: HostId, provenance: &Provenance) -> Vec<Fact
     };
     let seeds = args.seeds.map(|seeds| ("seeds", seeds.to_string()));
     let paths = args.paths.map(|paths| ("paths of the law, at most", paths.to_string()));
-    let on =
-        (host != HostId::SIM).then(|| ("host", format!("{host}; {}", ignored(host).trim_end())));
+    let hosts: Vec<&str> = found.iter().map(|on| on.host.as_str()).collect();
+    let others = found.iter().map(|on| ignored(on.host).trim_end()).find(|line| !line.is_empty());
+    let on = others.map(|line| ("hosts", format!("{}; {line}", hosts.join(", "))));
     let all = [("form", form.to_owned())].into_iter().chain(seeds).chain(paths).chain(on);
     page::facts(provenance, all.collect())
 }

@@ -251,6 +251,35 @@ fn what_a_host_lacks_is_left_out_and_the_rest_is_judged_there() {
     assert!(error.contains("--on quic: the page has the simulator's tables"), "{error}");
 }
 
+/// Each with tables of its own; what one lacks is left out there alone.
+#[cfg(feature = "quic")]
+#[test]
+fn several_hosts_are_judged_one_after_the_other() {
+    let home = tempfile::tempdir().unwrap();
+    let args = ["evaluate", "lia", "--quick", "--seeds", "1"];
+    let only = ["--only", "5.1.1/blackout,7.6/receivers", "--on", "sim,quic"];
+    let more = ["--json", "--out", "out", "--report", "lia.html"];
+    let (code, text, error) = said(&narrows(home.path(), &[&args[..], &only, &more].concat()));
+    assert_eq!(code, Some(0), "{error}");
+    let found = json(&text);
+    let of = |number: usize| {
+        let criteria = found[number]["criteria"].as_array().unwrap().iter();
+        let verdicts: Vec<&str> = criteria.map(|one| one["verdict"].as_str().unwrap()).collect();
+        (found[number]["host"].as_str().unwrap(), verdicts)
+    };
+    assert_eq!(of(0), ("sim", vec!["cannot-be-told", "cannot-be-told"]));
+    assert_eq!(of(1), ("quic", vec!["cannot-be-told", "left-out"]));
+    assert_eq!(found.as_array().unwrap().len(), 2);
+    let files = fs::read_dir(home.path().join("out")).unwrap();
+    let names: Vec<String> =
+        files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    for end in ["-seeds-1.json", "-seeds-1.md", "-seeds-1-on-quic.json", "-seeds-1-on-quic.md"] {
+        assert_eq!(names.iter().filter(|name| name.ends_with(end)).count(), 1, "{end}: {names:?}");
+    }
+    let html = fs::read_to_string(home.path().join("lia.html")).unwrap();
+    assert!(html.contains("lia on quic"), "{html}");
+}
+
 #[test]
 fn what_is_wrong_is_one_line_and_nothing_is_left() {
     let home = tempfile::tempdir().unwrap();
@@ -267,7 +296,7 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
         (&["list", "--law", "none.h"], "--law: list runs nothing; expected only --only or --json"),
         (&["list", "--quick"], "--quick: list runs nothing"),
         (&["list", "--seeds", "5"], "--seeds: list runs nothing"),
-        (&["list", "--on", "quic"], "--on: list runs nothing"),
+        (&["list", "--on", "sim,quic"], "--on: list runs nothing"),
         (&["list", "--jobs", "2"], "--jobs: list runs nothing"),
         (&["list", "--out", "out", "--resume"], "--out: list runs nothing"),
         (&["list", "--report", "a.html"], "--report: list runs nothing"),
@@ -288,6 +317,8 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
         (&["lia", "--jobs", "-1"], "invalid value '-1' for '--jobs <J>'"),
         (&["lia", "--resume"], "--out"),
         (&["lia", "--on", "moon"], "--on: "),
+        (&["lia", "--on", "sim,moon"], "unknown host 'moon'"),
+        (&["lia", "--on", "sim, sim"], "--on: sim is named twice"),
         (&[], "LAW[+DETECTOR]"),
     ] {
         let output = narrows(home.path(), &[&["evaluate"][..], args].concat());

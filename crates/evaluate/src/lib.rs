@@ -23,7 +23,7 @@ pub use show::{PAGE, Tables, catalogue, ignored, listed, of_law, page, shown};
 
 use std::collections::BTreeSet;
 
-use narrows_lab::Error;
+use narrows_lab::{Error, HostId};
 use narrows_papers::{Ask, Form, Runs, Used};
 use serde::Serialize;
 
@@ -34,13 +34,22 @@ use rule::{Found, Own, Verdict, judged};
 const SEEDS: [u64; 2] = [20, 5];
 
 /// How many seeds each run has.
-pub fn seeds(runs: &Runs) -> u64 {
+fn seeds(runs: &Runs) -> u64 {
     runs.seeds(SEEDS[0], SEEDS[1])
 }
 
 /// How many each has in a form, unless others are asked for.
 pub fn seeds_of(form: Form) -> u64 {
     form.pick(SEEDS[0], SEEDS[1], 1)
+}
+
+/// What was found of some laws on a host.
+#[derive(Clone, Debug)]
+pub struct OnHost {
+    /// The host.
+    pub host: HostId,
+    /// The laws, each with its outcomes.
+    pub laws: Vec<(Law, Vec<Outcome>)>,
 }
 
 /// What was found of a criterion.

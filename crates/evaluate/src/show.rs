@@ -6,7 +6,7 @@ use narrows_report::{Colour, Fact, Page, Part, Section, Strip, Strips, Table, Ti
 
 use crate::catalogue::{CATALOGUE, Keyword, Make};
 use crate::rule::{Found, Own, VERDICTS, Verdict};
-use crate::{Criterion, Law, Outcome};
+use crate::{Criterion, Law, OnHost, Outcome};
 
 /// The page that has the tables, in `docs/`.
 pub const PAGE: &str = "results/bcp133.md";
@@ -280,7 +280,7 @@ pub fn ignored(host: HostId) -> &'static str {
     match host {
         HostId::SIM => "",
         _ => {
-            "its end points have schedulers and acknowledgements of their own; on quic flows of one path but the judged one are the simulator's TCP\n"
+            "end points other than the simulator's have schedulers and acknowledgements of their own; on quic flows of one path but the judged one are the simulator's TCP\n"
         }
     }
 }
@@ -319,10 +319,11 @@ fn about(law: &Law) -> String {
     }
 }
 
-/// The outcomes on a host for a terminal.
-pub fn shown(laws: &[(Law, Vec<Outcome>)], host: HostId) -> String {
+/// The outcomes for a terminal, host by host.
+pub fn shown(found: &[OnHost]) -> String {
     let mut text = String::new();
-    for (law, outcomes) in laws {
+    let all = found.iter().flat_map(|on| on.laws.iter().map(move |of| (on.host, of)));
+    for (host, (law, outcomes)) in all {
         let (control, about, on) = (law.control(), about(law), host.suffix());
         text += &format!("{control}{about}, by RFC 9743 (BCP 133){on}\n\n");
         text += &narrow(outcomes).columns();
@@ -337,20 +338,24 @@ pub fn shown(laws: &[(Law, Vec<Outcome>)], host: HostId) -> String {
         text += "\n";
     }
     text += "mean: of the criterion's figure over its cells; `narrows evaluate list` has what is run and the figure\n";
-    text + ignored(host)
+    let of_others = found.iter().map(|on| ignored(on.host)).find(|line| !line.is_empty());
+    text + of_others.unwrap_or_default()
 }
 
 /// The page of some laws; made by `command`, of which `facts` tell more.
-pub fn page(laws: &[(Law, Vec<Outcome>)], command: String, facts: Vec<Fact>) -> Page {
-    let names: Vec<&str> = laws.iter().map(|(law, _)| law.control()).collect();
-    let all: Vec<&Outcome> = laws.iter().flat_map(|(_, outcomes)| outcomes).collect();
+pub fn page(found: &[OnHost], command: String, facts: Vec<Fact>) -> Page {
+    let laws = || found.iter().flat_map(|on| on.laws.iter().map(move |of| (on.host, of)));
+    // On each host they are the same.
+    let first = found.first().map_or(&[][..], |on| on.laws.as_slice());
+    let names: Vec<&str> = first.iter().map(|(law, _)| law.control()).collect();
+    let all: Vec<&Outcome> = laws().flat_map(|(_, (_, outcomes))| outcomes).collect();
     let tile = |verdict: Verdict| Tile {
         name: verdict.to_string(),
         value: all.iter().filter(|one| one.verdict == verdict).count().to_string(),
         about: verdict.about().into(),
     };
-    let section = |(law, outcomes): &(Law, Vec<Outcome>)| Section {
-        title: law.control().to_owned(),
+    let section = |(host, (law, outcomes)): (HostId, &(Law, Vec<Outcome>))| Section {
+        title: format!("{}{}", law.control(), host.suffix()),
         about: format!("{}{}.", counted(outcomes), about(law)),
         parts: [verdicts(outcomes)]
             .into_iter()
@@ -365,7 +370,7 @@ pub fn page(laws: &[(Law, Vec<Outcome>)], command: String, facts: Vec<Fact>) -> 
         command,
         facts,
         tiles: VERDICTS.map(tile).to_vec(),
-        sections: laws.iter().map(section).collect(),
+        sections: laws().map(section).collect(),
         ..Page::default()
     }
 }
@@ -509,6 +514,11 @@ fn cells(outcome: &Outcome) -> Option<Part> {
 mod tests {
     use super::*;
 
+    /// On the simulator.
+    fn sim(laws: &[(Law, Vec<Outcome>)]) -> [OnHost; 1] {
+        [OnHost { host: HostId::SIM, laws: laws.to_vec() }]
+    }
+
     fn found(place: &str, judged: bool) -> Found {
         Found {
             place: place.into(),
@@ -578,7 +588,7 @@ mod tests {
         let prose = Outcome { line: answer.clone(), ..outcome("8/security", Vec::new()) };
         let judged = outcome("7.2/breaker", vec![found("a", false), found("b", true)]);
         let all = vec![(Law::new("lia").unwrap(), vec![judged, prose])];
-        let text = shown(&all, HostId::SIM);
+        let text = shown(&sim(&all));
         assert!(text.contains("8/security   ought    meets    -     -      below\n"), "{text}");
         assert!(text.contains("\n8/security: one after another. one"), "{text}");
         // The last line is as long as it is for every law.
@@ -586,6 +596,28 @@ mod tests {
         assert!(lines.clone().all(|line| line.chars().count() <= 80), "{text}");
         // Files have it whole.
         assert!(of_law(&all[0].1).markdown().contains(&answer));
+    }
+
+    #[test]
+    fn of_several_hosts_each_has_its_table_and_what_it_lacks_is_counted() {
+        let law = || Law::new("lia").unwrap();
+        let judged = outcome("7.6/receivers", vec![found("a", true)]);
+        let line = "receivers do not misbehave there".to_owned();
+        let left_out =
+            Outcome { verdict: Verdict::LeftOut, line, ..outcome("7.6/receivers", vec![]) };
+        let other = OnHost { host: HostId::new("quic"), laws: vec![(law(), vec![left_out])] };
+        let [first] = sim(&[(law(), vec![judged])]);
+        let both = [first, other];
+        let text = shown(&both);
+        let parts: Vec<&str> = text.split("lia, by RFC 9743 (BCP 133)").collect();
+        let [_, first, second] = &parts[..] else { panic!("{text}") };
+        assert!(first.contains("\nlia: 1 meets\n"), "{text}");
+        assert!(second.starts_with(" on quic\n"), "{text}");
+        assert!(second.contains("\nlia: 1 left out\n"), "{text}");
+        assert_eq!(text.matches("schedulers and acknowledgements of their own").count(), 1);
+        let page = page(&both, String::new(), Vec::new());
+        let titles: Vec<&str> = page.sections.iter().map(|one| one.title.as_str()).collect();
+        assert_eq!((page.title.as_str(), titles), ("lia: BCP 133", vec!["lia", "lia on quic"]));
     }
 
     #[test]
@@ -614,7 +646,7 @@ mod tests {
         assert_eq!((row.name.as_str(), row.bounds), ("7.2/breaker", Some([0.921, 1.0])));
         assert_eq!(row.values, [("b".to_owned(), 0.99)]);
         let law = Law::new("lia").unwrap();
-        let html = page(&[(law, all)], String::new(), Vec::new()).html();
+        let html = page(&sim(&[(law, all)]), String::new(), Vec::new()).html();
         assert!(html.contains("Harm, at most 0.8") && html.contains("0.92 to 1.00"), "{html}");
     }
 
@@ -642,7 +674,7 @@ mod tests {
              | 7.4/thin | 0.2 | 0.15 (0.10 to 0.45), 1 of 1 |\n\
              | worse in | all, above the limit | 2, 1 |\n"
         );
-        let text = shown(&laws, HostId::SIM).replace("\n  ", " ");
+        let text = shown(&sim(&laws)).replace("\n  ", " ");
         let says = "\ngreno+xcorr: worse than one flow of reno in 2 of 3 criteria, above the limit in 1: 7.2/breaker\n";
         assert!(text.contains(says) && !text.contains("bbr: worse"), "{text}");
         let Some(Part::Table(table)) = own(&laws[0].0, &laws[0].1) else { panic!() };
@@ -650,11 +682,11 @@ mod tests {
         assert_eq!(table.lines[0], ["7.2/breaker", "b", "0.30 (0.25 to 0.45)", "0.2", "2 of 3"]);
         assert_eq!(table.lines.len(), 2);
         assert!(own(&laws[1].0, &laws[1].1).is_none());
-        let html = page(&laws, String::new(), Vec::new()).html();
+        let html = page(&sim(&laws), String::new(), Vec::new()).html();
         assert!(html.contains("Against one flow of reno"), "{html}");
         // Of few seeds nothing is said; where there is none, so much.
         let few = outcome("7.3/delay", vec![found("g", true)]);
-        assert!(!shown(&[(law("lia"), vec![few])], HostId::SIM).contains("worse than"));
+        assert!(!shown(&sim(&[(law("lia"), vec![few])])).contains("worse than"));
         let Some(Part::Table(none)) = own(&law("lia"), &all[1..2]) else { panic!() };
         assert!(none.lines.is_empty() && none.about.ends_with("There are none."), "{none:?}");
     }

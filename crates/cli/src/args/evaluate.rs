@@ -15,7 +15,7 @@ Examples:
   narrows evaluate mine --law mine.h --quick --report mine.html
   narrows evaluate olia --only 5.1.2,7.10               some sections
   narrows evaluate mine --law mine.h --paths 1          a control of one path
-  narrows evaluate gcubic+xcorr --quick --on quic       the same on noq's end points, in virtual time
+  narrows evaluate gcubic+xcorr --quick --on sim,quic   also on noq's end points, in virtual time
   narrows evaluate olia balia --out out/bcp133 --resume goes on where it was interrupted
 
 A verdict is `meets`, `falls short` or `cannot be told`, by one rule for all criteria: docs/results/bcp133.md.
@@ -39,10 +39,10 @@ pub struct EvaluateArgs {
     /// So many seeds in place of 20, or of 5 with --quick
     #[arg(long, value_name = "K", allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub seeds: Option<u64>,
-    /// Host to run on in place of the simulator: quic; kernel or quic-real in real time, days without --only. Criteria
-    /// that need what it does not have are left out
-    #[arg(long, value_name = "HOST", default_value = "sim")]
-    pub on: String,
+    /// Hosts to run on, separated by commas: sim, quic; kernel, quic-real in real time, days without --only. Criteria that
+    /// need what a host does not have are left out there
+    #[arg(long, value_name = "A,B", value_delimiter = ',', default_value = "sim")]
+    pub on: Vec<String>,
     /// Concurrent runs; 0: one per core, in real time one
     #[arg(long, value_name = "J", allow_negative_numbers = true, default_value_t = 0, value_parser = jobs)]
     pub jobs: usize,
