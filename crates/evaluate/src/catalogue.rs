@@ -87,6 +87,7 @@ const UNFAIR: f64 = 0.1;
 
 /// The sections that have criteria, with their headings.
 const HEADINGS: &[(&str, &str)] = &[
+    ("3.1", "Evaluation Guidelines"),
     ("3.2", "Document-Status Guidelines"),
     ("4", "Specifying Algorithms for Use in Controlled Environments"),
     ("5.1.1", "Protection Against Congestion Collapse"),
@@ -193,6 +194,12 @@ const OWN: &str = "goodput that the law lacks";
 
 /// All criteria.
 pub const CATALOGUE: &[Criterion] = &[
+    prose(
+        "3.1",
+        "experience",
+        Should,
+        "experience with implementations and in use; implementations and evaluations by others",
+    ),
     prose(
         "3.2",
         "status",
@@ -372,7 +379,12 @@ pub const CATALOGUE: &[Criterion] = &[
         mixed::short_and_long,
     ),
     prose("5.3.1", "principles", Must, "deviations from RFC 2914 and RFC 7141"),
-    prose("5.3.2", "deployment", Must, "whether it can be deployed step by step"),
+    prose(
+        "5.3.2",
+        "deployment",
+        Must,
+        "whether it can be deployed step by step; what is known of it with routers, proxies, home routers and the like (SHOULD)",
+    ),
     runs(
         "6.1",
         "tail-drop",
@@ -491,6 +503,12 @@ pub const CATALOGUE: &[Criterion] = &[
         HARM,
         special::thin,
     ),
+    prose(
+        "7.4",
+        "constrained",
+        Says,
+        "the number of control packets, and what it takes of power, CPU and memory",
+    ),
     runs(
         "7.5",
         "satellite",
@@ -512,6 +530,12 @@ pub const CATALOGUE: &[Criterion] = &[
         ],
         HARM,
         special::receivers,
+    ),
+    prose(
+        "7.6",
+        "nodes",
+        Should,
+        "senders, receivers and routers that do not comply, and attackers from outside",
     ),
     runs(
         "7.7",
@@ -755,9 +779,10 @@ mod tests {
         assert_eq!(named(&["5.1.2", " 7.10 "]), named(&["5.1.2", "7.10"]));
         assert!(named(&[" "]).unwrap_err().contains("no such section"));
         let error = named(&["7.12"]).unwrap_err();
-        assert!(error.starts_with("7.12: no such section; expected 3.2, 4, 5.1.1, "), "{error}");
+        let sections = "expected 3.1, 3.2, 4, 5.1.1, ";
+        assert!(error.starts_with(&format!("7.12: no such section; {sections}")), "{error}");
         let error = named(&["9/x"]).unwrap_err();
-        assert!(error.starts_with("9/x: no such criterion; expected 3.2, "), "{error}");
+        assert!(error.starts_with("9/x: no such criterion; expected 3.1, "), "{error}");
         let error = named(&["5.1.4/lat"]).unwrap_err();
         assert!(error.contains("criterion (did you mean '5.1.4/late'?); expected 3"), "{error}");
         assert!(named(&["5.1.4/earl"]).is_err());
@@ -778,8 +803,9 @@ mod tests {
         assert_eq!(name(&["5.1.4/paths", "5.1.4/late", "5.1.4/flows"]), "5.1.4");
         assert_eq!(name(&["5.3.2", "5.3.1"]), "5.3");
         assert_eq!(name(&["5.2", "5.1", "5.3"]), "5");
-        // 3 has no other section, and 7.1 is not 7.10.
-        assert_eq!(name(&["3"]), "3.2");
+        // 4 has no other section, and 7.1 is not 7.10.
+        assert_eq!(name(&["4"]), "4");
+        assert_eq!(name(&["3.2"]), "3.2");
         assert_eq!(name(&["7.1"]), "7.1");
         assert_eq!(name(&[]), "");
         assert_eq!(name(&["8", "7", "6", "5", "4", "3"]), "");
@@ -806,6 +832,15 @@ mod tests {
         for (section, _) in HEADINGS {
             assert!(CATALOGUE.iter().any(|criterion| criterion.section == *section), "{section}");
         }
+    }
+
+    /// A header answers by sections, so none has two questions.
+    #[test]
+    fn what_cannot_be_run_is_asked_in_prose() {
+        let prose = CATALOGUE.iter().filter(|criterion| matches!(criterion.make, Make::Prose));
+        let sections: Vec<&str> = prose.map(|criterion| criterion.section).collect();
+        let expected = ["3.1", "3.2", "4", "5.3.1", "5.3.2", "6.2", "7.4", "7.6", "7.11", "8"];
+        assert_eq!(sections, expected);
     }
 
     #[test]

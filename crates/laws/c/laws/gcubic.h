@@ -30,6 +30,9 @@
  *
  * Units: windows in packets, s_i and w_i q_i in 2^-32. Valid: as cubic.h and greno.h.
  *
+ * BCP 133, 3.1: no experience in the Internet, and no implementation or evaluation by others. The
+ * one text of the law runs in three hosts, a simulator, Linux and QUIC; tests compare it with a
+ * form of it in floating point.
  * BCP 133, 3.2: experimental. It was simulated and run in the Linux kernel, and never measured at
  * the scale of the Internet. Not recommended where paths share what delays nothing, as a policer,
  * which no detector sees, or a router that queues by flow (RFC 8290): they take a share each; so
@@ -40,7 +43,17 @@
  * a group, and a timeout one packet of its path's. It counts packets, so that the loss of a small
  * one weighs as that of a large one (RFC 7141).
  * BCP 133, 5.3.2: only the sender changes, under MPTCP (RFC 8684) or multipath QUIC as they are.
+ * Nothing is new on the wire, so routers, home routers and firewalls that pass these see no other
+ * packets; beyond a proxy that ends a connection its own control runs. None of this equipment was
+ * tried.
  * BCP 133, 6.2: the one explicit signal is CE, which tunnels pass on by RFC 6040.
+ * BCP 133, 7.4: it sends no packet. An event reads the words of at most seven other paths, in
+ * integers, and a path keeps at most 17 words of 64 bits. Power was not measured.
+ * BCP 133, 7.6: what receivers gain is said in 8. A sender that says of no paths that they share
+ * has a share for each, as uncoupled flows. A router that drops, marks or delays packets slows a
+ * path, and the paths that are taken to share with it, as CUBIC with these losses; who loads two
+ * paths in step can make them look as if they shared, which leaves both one flow's share. Who is
+ * not on a path has no more means than against CUBIC: the law reads nothing else from the wire.
  * BCP 133, 7.11: it is not meant for data centres; it coexists there as CUBIC does (RFC 9438).
  * BCP 133, 8: nothing is new on the wire. With a detector, a receiver that holds acknowledgements
  * or forges timestamps can make paths of one bottleneck look apart: a share for each path is then
