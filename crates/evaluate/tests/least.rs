@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use narrows_evaluate::rule::{Found, Verdict};
-use narrows_evaluate::{CATALOGUE, Criterion, Keyword, Law, Make, Outcome};
+use narrows_evaluate::{CATALOGUE, Criterion, Keyword, Law, Make, Outcome, PAGE};
 use narrows_papers::{Form, Runs};
 
 #[test]
@@ -129,7 +129,7 @@ fn reno_is_judged_as_another_law_is() {
     assert!(one.ends_with("one path") && *none <= 0.0, "{reno:?}");
 }
 
-/// With one path the standards are in their own place: they harm nobody more than themselves.
+/// With one path the standards are in their own place: they harm nobody more than themselves. The page says no more.
 #[test]
 fn reno_and_cubic_with_one_path_fall_short_of_no_must() {
     let stop = AtomicBool::new(false);
@@ -152,6 +152,9 @@ fn reno_and_cubic_with_one_path_fall_short_of_no_must() {
         assert!(left_out.contains(&"7.10/shared".into()), "{name}: {left_out:?}");
         assert!(left_out.contains(&"5.2.1/several-paths".into()), "{name}: {left_out:?}");
     }
+    let page = format!("{}/../../docs/{PAGE}", env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("with one (`--paths 1`) neither falls short of a MUST."), "docs/{PAGE}");
 }
 
 /// The least forms do not reach all cells: every network of each form is a scenario, and none takes more than is
