@@ -496,7 +496,7 @@ fn messages_have_a_size_that_the_buffer_holds_and_an_interval() {
         ),
         ("tcp", "1 kB", "0 s", cc, "expected an interval of at least 10 us"),
         ("tcp", "9 MB", "5 ms", cc, "a message of 9000000 B exceeds the send buffer of"),
-        ("udp", "1 kB", "5 ms", "", "udp needs a source with a rate: rate, onoff or nada"),
+        ("udp", "1 kB", "5 ms", "", "udp needs a source with a rate: rate, onoff, nada or scream"),
     ] {
         let line = messages(kind, size, interval, more);
         assert!(line.starts_with(&format!("{place}{message}")), "{line}");
@@ -519,8 +519,10 @@ fn media_has_rates_and_a_size_that_a_packet_can_have() {
         ("size = \"66 kB\"", "expected a packet of at most 65535 B, found 66000 B"),
         ("size = \"1501 B\"", "no packet of 1501 B fits the MTU of 1500 B of link wire"),
     ] {
-        let line = media(&format!("kind = \"udp\", source.nada = {{ {fields} }}"));
-        assert!(line.starts_with(&format!("{place}{message}")), "{line}");
+        for control in ["nada", "scream"] {
+            let line = media(&format!("kind = \"udp\", source.{control} = {{ {fields} }}"));
+            assert!(line.starts_with(&format!("{place}{message}")), "{line}");
+        }
     }
     let line = media("kind = \"udp\", source.nada = { fps = 30 }");
     assert!(line.contains("unknown field `fps`"), "{line}");
@@ -528,7 +530,7 @@ fn media_has_rates_and_a_size_that_a_packet_can_have() {
     assert!(line.contains("nada"), "{line}");
     for flow in ["kind = \"tcp\", cc = \"reno\"", "kind = \"mptcp\""] {
         let line = media(&format!("{flow}, source = \"nada\""));
-        assert_eq!(line, format!("{place}nada is a source of udp"));
+        assert_eq!(line, format!("{place}media (nada, scream) is a source of udp"));
     }
 }
 

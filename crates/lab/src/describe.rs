@@ -170,8 +170,8 @@ fn describe_flow(scenario: &Scenario, flow: &Flow, control: Option<Algorithm>) -
         Source::File { bytes } => format!("a file of {}", show_bytes(bytes)),
         Source::Rate { mean_pps, .. } => format!("{mean_pps} packets/s"),
         Source::OnOff { pps, .. } => format!("{pps} packets/s on and off"),
-        Source::Nada { max_bps, .. } => {
-            format!("media of up to {} kbit/s by NADA", max_bps as f64 / 1e3)
+        Source::Media { control, max_bps, .. } => {
+            format!("media of up to {} kbit/s by {}", max_bps as f64 / 1e3, control.name())
         }
         Source::Messages { bytes, interval, poisson } => {
             let on_average = if poisson { " on average" } else { "" };

@@ -101,7 +101,7 @@ impl Load {
                 let on = active * on_mean_s / (on_mean_s + off_mean_s);
                 (pps * of.mean() * on, size(of.mean()))
             }
-            Source::Nada { max_bps, bytes, .. } => {
+            Source::Media { max_bps, bytes, .. } => {
                 ((max_bps as f64).min(rate) / 8.0 * active, bytes.into())
             }
             Source::Messages { bytes, interval, .. } => {

@@ -95,9 +95,9 @@ pub struct UdpConfig {
     pub name: String,
     /// The route of the packets.
     pub route: RouteId,
-    /// The route of the feedback, which [`Source::Nada`] needs.
+    /// The route of the feedback, which [`Source::Media`] needs.
     pub back: Option<RouteId>,
-    /// [`Source::Rate`] or [`Source::OnOff`]: each write is a packet; or [`Source::Nada`]. The others have
+    /// [`Source::Rate`] or [`Source::OnOff`]: each write is a packet; or [`Source::Media`]. The others have
     /// no rate.
     pub source: Source,
     /// When the application sends: `[start, stop)` in order, not overlapping.

@@ -50,7 +50,7 @@
 //! | `tcp` | a subflow: sender, receiver, and a file for each mechanism |
 //! | `mptcp` | the connection: sequence, scheduling, reassembly; plain TCP is one of one subflow |
 //! | `udp` | UDP flows |
-//! | `media`, `nada` | media whose rate adapts, and how |
+//! | `media`, `nada`, `scream` | media whose rate adapts, and how |
 //! | `packet` | what travels, and its size on the wire |
 //! | `controller`, `passive` | the law and detector of a connection, and passive detectors beside them |
 //! | `capture` | who wants to see it travel |
@@ -67,6 +67,7 @@ mod packet;
 mod partition;
 mod passive;
 mod ranges;
+mod scream;
 mod sim;
 mod stats;
 mod tcp;
@@ -75,7 +76,7 @@ mod udp;
 mod wire;
 
 pub use config::{ConnectionConfig, PathConfig, UdpConfig};
-pub use packet::{Ack, Body, Media, Packet, Payload, Report, Segment};
+pub use packet::{Ack, Body, Feedback, Media, Packet, Payload, Receipt, Report, Segment, Signal};
 pub use passive::{Findings, Found, PassiveDetector};
 pub use sim::{Datagram, Sim, THREAD};
 pub use stats::{

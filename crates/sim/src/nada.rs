@@ -17,10 +17,16 @@ use std::collections::VecDeque;
 
 use narrows_net::{MILLISECOND, Nanos, SECOND};
 
-use crate::packet::{Media, Report};
+use crate::packet::{Media, Signal};
 
 /// Feedback interval.
 pub(crate) const DELTA: Nanos = 100 * MILLISECOND;
+
+/// Bytes of a report on the wire: IPv4 and UDP, 28; the header of an RTCP feedback message, 12 (RFC 4585,
+/// section 6.1; alone in its packet, RFC 5506); 8 for the 6 of RFC 8698, section 5.3, padded; LSR and DLSR, 8.
+/// Every 100 ms that is 4.5 kbit/s: within the 5 % that RFC 3550, section 6.2, gives RTCP, as RFC 9392 reckons
+/// feedback intervals, from 90 kbit/s of media on.
+pub(crate) const REPORT_SIZE: u32 = 56;
 
 // The other parameters: RFC 8698, section 4.1. Delays in ms, as in its equations.
 
@@ -186,9 +192,11 @@ impl Receiver {
     }
 
     /// What it reports now; nothing if nothing has arrived lately.
-    pub fn report(&mut self, now: Nanos) -> Option<Report> {
+    pub fn report(&mut self, now: Nanos) -> Option<Signal> {
         self.forget(now);
-        let newest = *self.window.back()?;
+        if self.window.is_empty() {
+            return None;
+        }
         // Equation 10.
         let smooth = |old: &mut f64, new: f64| *old = ALPHA * new + (1.0 - ALPHA) * *old;
         let marked = self.window.iter().filter(|arrival| arrival.ce).count();
@@ -201,12 +209,10 @@ impl Receiver {
         let delay_ms = share * warped(queue_ms) + (1.0 - share) * queue_ms;
         let signal_ms = signal(delay_ms, self.marks, self.losses).min(XMAX);
         let bytes: u64 = self.window.iter().map(|arrival| u64::from(arrival.size)).sum();
-        Some(Report {
+        Some(Signal {
             ramp_up: self.missing() == 0 && self.window.iter().all(|arrival| queue(arrival) < QEPS),
             signal: libm::round(signal_ms / SIGNAL_UNIT) as u16,
             rate_bps: (bytes * 8 * SECOND / LOGWIN).min(u32::MAX.into()) as u32,
-            echo: newest.sent,
-            held: now - newest.time,
         })
     }
 }
@@ -223,14 +229,12 @@ pub(crate) struct Sender {
     before_ms: f64,
     /// When it came.
     last: Nanos,
-    /// The newest RTT; 0 before the first.
-    rtt: Nanos,
 }
 
 impl Sender {
     pub fn new(least_bps: u64, most_bps: u64) -> Sender {
         let [least, most] = [least_bps, most_bps].map(|bps| bps as f64);
-        Sender { least, most, rate: least, before_ms: 0.0, last: 0, rtt: 0 }
+        Sender { least, most, rate: least, before_ms: 0.0, last: 0 }
     }
 
     /// It begins to send, or again after a silence, at the rate that it had.
@@ -243,17 +247,11 @@ impl Sender {
         self.rate
     }
 
-    /// The newest RTT, without what the receiver held back; 0 before the first.
-    pub fn rtt(&self) -> Nanos {
-        self.rtt
-    }
-
     /// A report arrived.
-    pub fn on_report(&mut self, now: Nanos, report: Report) {
-        self.rtt = now - report.echo - report.held;
+    pub fn on_report(&mut self, now: Nanos, rtt: Nanos, report: Signal) {
         let signal_ms = f64::from(report.signal) * SIGNAL_UNIT;
         if report.ramp_up {
-            self.ramp_up(f64::from(report.rate_bps));
+            self.ramp_up(rtt, f64::from(report.rate_bps));
         } else {
             self.update(ms(now - self.last), signal_ms);
         }
@@ -263,8 +261,8 @@ impl Sender {
     }
 
     /// The accelerated ramp-up: equations 3 and 4.
-    fn ramp_up(&mut self, received_bps: f64) {
-        let gamma = (QBOUND / (ms(self.rtt) + ms(DELTA) + DFILT)).min(GAMMA_MAX);
+    fn ramp_up(&mut self, rtt: Nanos, received_bps: f64) {
+        let gamma = (QBOUND / (ms(rtt) + ms(DELTA) + DFILT)).min(GAMMA_MAX);
         self.rate = self.rate.max((1.0 + gamma) * received_bps);
     }
 
@@ -321,19 +319,12 @@ mod tests {
     #[test]
     fn the_ramp_up_grows_by_what_a_queue_may_hold() {
         let mut sender = Sender::new(150_000, 1_500_000);
-        let report = |rate_bps| Report {
-            ramp_up: true,
-            signal: 0,
-            rate_bps,
-            echo: 1000 * MS,
-            held: 20 * MS,
-        };
-        sender.on_report(1100 * MS, report(600_000));
-        assert_eq!(sender.rtt(), 80 * MS);
+        let report = |rate_bps| Signal { ramp_up: true, signal: 0, rate_bps };
+        sender.on_report(1100 * MS, 80 * MS, report(600_000));
         near(sender.rate_bps(), 700_000.0);
-        sender.on_report(1100 * MS, report(300_000));
+        sender.on_report(1100 * MS, 80 * MS, report(300_000));
         near(sender.rate_bps(), 700_000.0);
-        sender.on_report(1100 * MS, report(1_400_000));
+        sender.on_report(1100 * MS, 80 * MS, report(1_400_000));
         near(sender.rate_bps(), 1_500_000.0);
     }
 
@@ -343,15 +334,14 @@ mod tests {
     fn gradual_updates_follow_offset_and_change() {
         let mut sender = Sender::new(150_000, 1_500_000);
         (sender.rate, sender.before_ms, sender.last) = (1e6, 15.0, 900 * MS);
-        let report =
-            Report { ramp_up: false, signal: 400, rate_bps: 0, echo: 900 * MS, held: 50 * MS };
-        sender.on_report(1000 * MS, report);
+        let report = |signal| Signal { ramp_up: false, signal, rate_bps: 0 };
+        sender.on_report(1000 * MS, 50 * MS, report(400));
         near(sender.rate_bps(), 945_000.0);
         // At the equilibrium, x = XREF RMAX / r, it stays.
         (sender.rate, sender.before_ms) = (1e6, 15.0);
-        sender.on_report(1100 * MS, Report { signal: 150, ..report });
+        sender.on_report(1100 * MS, 50 * MS, report(150));
         near(sender.rate_bps(), 1e6);
-        sender.on_report(1200 * MS, Report { signal: 30_000, ..report });
+        sender.on_report(1200 * MS, 50 * MS, report(30_000));
         near(sender.rate_bps(), 150_000.0);
     }
 
@@ -399,7 +389,6 @@ mod tests {
         let now = feed(&mut receiver, 100, 14, 50 * MS);
         let report = receiver.report(now + MS).unwrap();
         assert_eq!((report.signal, report.ramp_up), (0, false));
-        assert_eq!((report.echo, report.held), (1130 * MS, MS));
         let now = feed(&mut receiver, 114, 1, 50 * MS);
         assert_eq!(receiver.report(now).unwrap().signal, 200);
         assert_eq!(receiver.report(now + LOGWIN), None);

@@ -100,26 +100,49 @@ pub struct Media {
     pub ecn: bool,
 }
 
-/// What a receiver of media reports (RFC 8698, section 5.3), and by what its sender measures the RTT.
+/// What a receiver of media reports, and by what its sender measures the RTT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
+    /// When the newest packet was sent, as LSR of RFC 3550, section 6.4.1.
+    pub echo: Nanos,
+    /// How long ago it arrived, as DLSR.
+    pub held: Nanos,
+    /// What the sender's control reads.
+    pub feedback: Feedback,
+}
+
+/// The feedback of a control of media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Feedback {
+    /// Of NADA.
+    Signal(Signal),
+    /// Of SCReAM.
+    Receipt(Receipt),
+}
+
+/// What a receiver reports to NADA (RFC 8698, section 5.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal {
     /// The rate may go up fast (`rmode`).
     pub ramp_up: bool,
     /// Aggregate congestion signal (`x_curr`), 100 us, at most 15 bits.
     pub signal: u16,
     /// Receiving rate (`r_recv`), bit/s on the wire.
     pub rate_bps: u32,
-    /// When the newest packet was sent, as LSR of RFC 3550, section 6.4.1.
-    pub echo: Nanos,
-    /// How long ago it arrived, as DLSR.
-    pub held: Nanos,
 }
 
-/// Bytes of a [`Report`] on the wire: IPv4 and UDP, 28; the header of an RTCP feedback message, 12 (RFC 4585,
-/// section 6.1; alone in its packet, RFC 5506); 8 for the 6 of RFC 8698, section 5.3, padded; LSR and DLSR, 8.
-/// Every 100 ms that is 4.5 kbit/s: within the 5 % that RFC 3550, section 6.2, gives RTCP, as RFC 9392 reckons
-/// feedback intervals, from 90 kbit/s of media on.
-pub(crate) const REPORT_SIZE: u32 = 56;
+/// What a sender under SCReAM reads of a report (RFC 8298, section 4.2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// The highest sequence number that arrived.
+    pub seq: u64,
+    /// How long that packet was on its way.
+    pub delay: Nanos,
+    /// Packets lost so far.
+    pub lost: u32,
+    /// Packets that arrived with a mark so far (`n_ECN`).
+    pub marked: u32,
+}
 
 impl Packet {
     /// The flow it belongs to.

@@ -204,7 +204,7 @@ impl Sim {
         self.change();
         let paced = match config.source {
             Source::Rate { .. } | Source::OnOff { .. } => true,
-            Source::Nada { .. } => config.back.is_some(),
+            Source::Media { .. } => config.back.is_some(),
             _ => false,
         };
         assert!(paced, "{}: UDP needs a source with a rate, media a way back", config.name);
@@ -420,8 +420,13 @@ impl Sim {
                 return Some(Datagram { key: packet.flow, ce: delivery.ce });
             }
             let udp = &mut self.udp[place(&self.places.udp, packet.flow)];
-            let report = udp.on_packet(self.now, delivery.size, delivery.ce, payload);
-            self.timers.set(report, Target::Report(packet.flow));
+            let next = udp.on_packet(self.now, delivery.size, delivery.ce, payload);
+            // The end that it came to acts next.
+            let target = match payload {
+                Payload::Report(_) => Target::Udp(packet.flow),
+                _ => Target::Report(packet.flow),
+            };
+            self.timers.set(next, target);
             return None;
         }
         self.with_connection(packet.flow, |connection, wire| {

@@ -5,7 +5,7 @@ use narrows_net::{Nanos, RouteId};
 use narrows_traffic::{Generator, Source, Write};
 
 use crate::media::Adaptive;
-use crate::packet::{Body, Payload, REPORT_SIZE};
+use crate::packet::{Body, Payload};
 use crate::stats::UdpStats;
 use crate::tcp::NEVER;
 use crate::wire::Wire;
@@ -16,19 +16,23 @@ pub(crate) struct Udp {
     route: RouteId,
     generator: Generator,
     media: Option<Box<Adaptive>>,
+    /// When the application's time comes next; earlier ones that were set are void.
+    due: Nanos,
     stats: UdpStats,
 }
 
 impl Udp {
-    /// `back` is for the feedback of [`Source::Nada`].
+    /// `back` is for the feedback of [`Source::Media`].
     pub fn new(route: RouteId, back: Option<RouteId>, generator: Generator) -> Self {
         let media = match (generator.source(), back) {
-            (Source::Nada { min_bps, max_bps, bytes, ecn }, Some(back)) => {
-                Some(Box::new(Adaptive::new(back, min_bps, max_bps, bytes, ecn)))
+            (Source::Media { control, min_bps, max_bps, bytes, ecn }, Some(back)) => {
+                let rates = [min_bps, max_bps];
+                Some(Box::new(Adaptive::new(control, back, rates, bytes, ecn)))
             }
             _ => None,
         };
-        Udp { route, generator, media, stats: UdpStats::default() }
+        let due = generator.first_start();
+        Udp { route, generator, media, due, stats: UdpStats::default() }
     }
 
     /// First time of the application.
@@ -48,9 +52,19 @@ impl Udp {
 
     /// The application's time has come. Returns when it comes again.
     pub fn on_source(&mut self, wire: &mut Wire) -> Nanos {
+        if wire.now < self.due {
+            return NEVER;
+        }
+        self.due = self.write(wire);
+        self.due
+    }
+
+    fn write(&mut self, wire: &mut Wire) -> Nanos {
         let paced = self.media.as_mut().and_then(|media| media.next(wire.now));
-        if let Some((size, media, next)) = paced {
-            self.send(size, Payload::Media(media), wire);
+        if let Some((packet, next)) = paced {
+            if let Some((size, media)) = packet {
+                self.send(size, Payload::Media(media), wire);
+            }
             return next;
         }
         let (write, next) = self.generator.wake(wire.now);
@@ -71,11 +85,15 @@ impl Udp {
     }
 
     /// A packet of `size` bytes arrived at its receiver, or feedback at the sender. Returns when the
-    /// receiver reports, if that is to be set.
+    /// receiver reports, or the sender sends what waited for that, if a time is to be set.
     pub fn on_packet(&mut self, now: Nanos, size: u32, ce: bool, payload: Payload) -> Nanos {
         if let (Payload::Report(report), Some(sender)) = (payload, &mut self.media) {
-            sender.on_report(now, report);
-            return NEVER;
+            let next = sender.on_report(now, report);
+            if next >= self.due {
+                return NEVER;
+            }
+            self.due = next;
+            return next;
         }
         self.stats.received_packets += 1;
         self.stats.received_bytes += u64::from(size);
@@ -89,9 +107,9 @@ impl Udp {
     pub fn on_feedback(&mut self, wire: &mut Wire) -> Nanos {
         let Some(media) = &mut self.media else { return NEVER };
         let (report, next) = media.report(wire.now);
-        if let Some(report) = report {
+        if let Some((size, report)) = report {
             let payload = Payload::Report(report);
-            wire.send(media.back(), 0, Body::Udp { size: REPORT_SIZE, payload });
+            wire.send(media.back(), 0, Body::Udp { size, payload });
         }
         next
     }

@@ -30,7 +30,7 @@ pub enum Write {
 }
 
 /// The application of one flow: what it writes, and when. It is a function of its arguments alone, so
-/// that it writes the same on every host. Of [`Source::Nada`], whose rate is for the sender to say, it has
+/// that it writes the same on every host. Of [`Source::Media`], whose rate is for the sender to say, it has
 /// only when it is active.
 #[derive(Debug)]
 pub struct Generator {
@@ -94,13 +94,13 @@ impl Generator {
             Source::Rate { .. }
             | Source::OnOff { .. }
             | Source::Messages { .. }
-            | Source::Nada { .. } => None,
+            | Source::Media { .. } => None,
         }
     }
 
     fn first_after_start(&mut self, now: Nanos) -> Nanos {
         match self.source {
-            Source::Greedy | Source::File { .. } | Source::Nada { .. } => NEVER,
+            Source::Greedy | Source::File { .. } | Source::Media { .. } => NEVER,
             Source::Rate { mean_pps, .. } => now + self.exponential(1.0 / mean_pps),
             Source::OnOff { on_mean_s, off_mean_s, .. } => {
                 // In a burst or not as likely as later on, so that the mean rate holds from the
@@ -116,7 +116,7 @@ impl Generator {
 
     fn next_write(&mut self, now: Nanos) -> (Write, Nanos) {
         match self.source {
-            Source::Greedy | Source::File { .. } | Source::Nada { .. } => (Write::Nothing, NEVER),
+            Source::Greedy | Source::File { .. } | Source::Media { .. } => (Write::Nothing, NEVER),
             Source::Rate { mean_pps, size } => {
                 let bytes = self.size(size);
                 (Write::Message(bytes), now + self.exponential(1.0 / mean_pps))

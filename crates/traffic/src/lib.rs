@@ -23,5 +23,5 @@ pub use flow::{ConnId, FlowId, UdpId};
 pub use generator::{Generator, Write};
 pub use messages::{Message, Messages};
 pub use multipath::{PathManager, Scheduler};
-pub use source::{SizeDist, Source};
+pub use source::{MediaControl, SizeDist, Source};
 pub use tcp::{Hides, LossDetection, Opener, ReceiverAcks, Signal, TcpConfig, Timestamps};

@@ -44,17 +44,38 @@ pub enum Source {
         /// The intervals are exponential (a Poisson process), not all the same.
         poisson: bool,
     },
-    /// Evenly spaced packets of media whose rate adapts by NADA (RFC 8698); of UDP only.
-    Nada {
-        /// The encoder's least rate (RMIN), with which it starts, bit/s on the wire.
+    /// Evenly spaced packets of media whose rate adapts; of UDP only.
+    Media {
+        /// How it adapts.
+        control: MediaControl,
+        /// The encoder's least rate, with which it starts, bit/s on the wire.
         min_bps: u64,
-        /// Its largest (RMAX), bit/s on the wire.
+        /// Its largest, bit/s on the wire.
         max_bps: u64,
         /// Bytes per packet, on the wire.
         bytes: u32,
         /// Whether its packets are ECN-capable.
         ecn: bool,
     },
+}
+
+/// A congestion control of media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaControl {
+    /// NADA (RFC 8698).
+    Nada,
+    /// SCReAM (RFC 8298).
+    Scream,
+}
+
+impl MediaControl {
+    /// Its name, as its RFC writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            MediaControl::Nada => "NADA",
+            MediaControl::Scream => "SCReAM",
+        }
+    }
 }
 
 /// Distribution of sizes: payload bytes of a TCP write, wire bytes of a UDP packet.

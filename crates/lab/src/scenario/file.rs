@@ -427,12 +427,13 @@ pub enum Source {
     Rate(RateSource),
     OnOff(OnOffSource),
     Messages(MessagesSource),
-    Nada(NadaSource),
+    Nada(MediaSource),
+    Scream(MediaSource),
 }
 
 impl Kinds for Source {
     const WHAT: &str = "source";
-    const NAMES: &[&str] = &["greedy", "file", "rate", "onoff", "messages", "nada"];
+    const NAMES: &[&str] = &["greedy", "file", "rate", "onoff", "messages", "nada", "scream"];
 }
 
 impl Default for OneOf<Source> {
@@ -488,10 +489,10 @@ pub struct MessagesSource {
     pub gaps: Gaps,
 }
 
-/// Evenly spaced packets of media whose rate adapts by NADA (RFC 8698) to reports every 100 ms; of udp only.
+/// Evenly spaced packets of media whose rate adapts by NADA (RFC 8698) or SCReAM (RFC 8298) to reports; of udp only.
 #[derive(Clone, Debug, Deserialize, JsonSchema, Serialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct NadaSource {
+pub struct MediaSource {
     /// The encoder's least rate, with headers.
     pub min: BitRate,
     /// Its largest.
@@ -502,10 +503,15 @@ pub struct NadaSource {
     pub ecn: bool,
 }
 
-impl Default for NadaSource {
-    /// RFC 8698, section 4.1; the size is our choice.
+impl Default for MediaSource {
+    /// RFC 8698, section 4.1; RFC 8298 gives no rates. The size is our choice for NADA, the MSS of SCReAM.
     fn default() -> Self {
-        NadaSource { min: BitRate(150_000), max: BitRate(1_500_000), size: Bytes(1000), ecn: false }
+        MediaSource {
+            min: BitRate(150_000),
+            max: BitRate(1_500_000),
+            size: Bytes(1000),
+            ecn: false,
+        }
     }
 }
 

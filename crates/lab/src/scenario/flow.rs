@@ -238,15 +238,16 @@ fn one_flow(
             return Err(fault("cc", "udp has no congestion control".into()));
         }
         (FlowKind::Udp, None) => {
-            if !matches!(source, Source::Rate { .. } | Source::OnOff { .. } | Source::Nada { .. }) {
+            if !matches!(source, Source::Rate { .. } | Source::OnOff { .. } | Source::Media { .. })
+            {
                 return Err(fault(
                     "source",
-                    "udp needs a source with a rate: rate, onoff or nada".into(),
+                    "udp needs a source with a rate: rate, onoff, nada or scream".into(),
                 ));
             }
         }
-        (_, _) if matches!(source, Source::Nada { .. }) => {
-            return Err(fault("source", "nada is a source of udp".into()));
+        (_, _) if matches!(source, Source::Media { .. }) => {
+            return Err(fault("source", "media (nada, scream) is a source of udp".into()));
         }
         (_, Some(cc)) => {
             let under_test = file.test.as_deref() == Some(name);
@@ -279,7 +280,7 @@ fn options(
         }
         let size = match resolved.source {
             Source::Rate { size, .. } | Source::OnOff { size, .. } => size,
-            Source::Nada { bytes, .. } => SizeDist::Constant(bytes),
+            Source::Media { bytes, .. } => SizeDist::Constant(bytes),
             _ => unreachable!("one_flow refuses it"),
         };
         source::check_udp(size).map_err(|message| fault("source", message))?;

@@ -1,7 +1,7 @@
 //! What applications send: from the file's words to the simulator's.
 
 use narrows_net::{MILLISECOND, Nanos, SECOND};
-use narrows_traffic::{SizeDist, Source};
+use narrows_traffic::{MediaControl, SizeDist, Source};
 
 use super::file;
 use crate::units::Bytes;
@@ -49,7 +49,7 @@ pub const MIN_PERIOD: Nanos = MILLISECOND;
 /// Shortest interval of messages: 1200 B every 10 us are 1 Gbit/s.
 const MIN_INTERVAL: Nanos = MILLISECOND / 100;
 
-/// Largest rate of media: a report has 32 bits for it (RFC 8698, section 5.3).
+/// Largest rate of media: a report of NADA has 32 bits for it (RFC 8698, section 5.3).
 const MAX_MEDIA_BPS: u64 = 4_000_000_000;
 
 /// Refuses a Pareto shape that has no mean or is no number.
@@ -100,18 +100,21 @@ pub fn source(source: &file::Source) -> Result<Source, String> {
             },
             poisson: messages.gaps == file::Gaps::Poisson,
         },
-        file::Source::Nada(nada) => {
-            let (min_bps, max_bps) = (nada.min.0, nada.max.0);
-            if min_bps > max_bps {
-                return Err(format!("min of {min_bps} bit/s is above max of {max_bps} bit/s"));
-            }
-            if max_bps > MAX_MEDIA_BPS {
-                return Err(format!("expected a max of at most 4 Gbit/s, found {max_bps} bit/s"));
-            }
-            let SizeDist::Constant(bytes) = size_dist(&file::Size::Constant(nada.size))? else {
-                unreachable!("a constant stays one")
-            };
-            Source::Nada { min_bps, max_bps, bytes, ecn: nada.ecn }
-        }
+        file::Source::Nada(media) => self::media(MediaControl::Nada, media)?,
+        file::Source::Scream(media) => self::media(MediaControl::Scream, media)?,
     })
+}
+
+fn media(control: MediaControl, media: &file::MediaSource) -> Result<Source, String> {
+    let (min_bps, max_bps) = (media.min.0, media.max.0);
+    if min_bps > max_bps {
+        return Err(format!("min of {min_bps} bit/s is above max of {max_bps} bit/s"));
+    }
+    if max_bps > MAX_MEDIA_BPS {
+        return Err(format!("expected a max of at most 4 Gbit/s, found {max_bps} bit/s"));
+    }
+    let SizeDist::Constant(bytes) = size_dist(&file::Size::Constant(media.size))? else {
+        unreachable!("a constant stays one")
+    };
+    Ok(Source::Media { control, min_bps, max_bps, bytes, ecn: media.ecn })
 }

@@ -49,6 +49,18 @@ fn results_have_its_rate_and_its_rtt_and_no_window() {
     assert!(late.iter().all(|at| at.goodput_mbps > Some(0.8)), "{late:?}");
 }
 
+/// SCReAM beside it: its RTT has the queue of its target, 100 ms and more of the 200 that there are.
+#[test]
+fn scream_is_a_source_like_nada() {
+    let text = ONE.replace("\"nada\"", "\"scream\"");
+    let summary = of(&text).summary;
+    let media = &summary.connections[0];
+    assert!((0.9..1.0).contains(&media.goodput_mbps), "{media:?}");
+    let [path] = &media.paths[..] else { panic!("one path") };
+    assert!((180.0..320.0).contains(&path.mean_srtt_ms), "{path:?}");
+    assert_eq!(of(&scenario(&text).text()).summary, summary);
+}
+
 /// What stands for the defaults is the same run, and so is the scenario written out whole.
 #[test]
 fn defaults_are_those_of_the_rfc() {

@@ -1,13 +1,22 @@
-//! Media under NADA (RFC 8698), in test cases of RFC 8867: a tail-drop queue of 300 ms, 50 ms one way.
+//! Media under NADA (RFC 8698) and SCReAM (RFC 8298), in test cases of RFC 8867: a tail-drop queue of 300 ms, 50 ms
+//! one way.
 
 use narrows_net::{CoDel, Discipline, Limit, LinkConfig, LinkId, Nanos, Rate, RouteId};
 use narrows_sim::{ConnectionConfig, Sim, UdpConfig};
-use narrows_traffic::{Source, UdpId};
+use narrows_traffic::{MediaControl, Source, UdpId};
 
 use crate::common::{self, MBIT, MS, S, add, control, greedy, link, path, route};
 
-const MEDIA: Source =
-    Source::Nada { min_bps: 150_000, max_bps: 1_500_000, bytes: 1000, ecn: false };
+const MEDIA: Source = source(MediaControl::Nada, 1_500_000, false);
+
+const fn source(control: MediaControl, max_bps: u64, ecn: bool) -> Source {
+    Source::Media { control, min_bps: 150_000, max_bps, bytes: 1000, ecn }
+}
+
+/// SCReAM, whose encoder could fill the links here.
+fn scream() -> Source {
+    source(MediaControl::Scream, 5_000_000, false)
+}
 
 /// A bottleneck and a way back.
 struct Net {
@@ -142,7 +151,7 @@ fn flows_share_fairly() {
 fn beside_tcp_it_does_not_starve() {
     for law in ["reno", "cubic"] {
         for seed in 1..=3 {
-            let [media, tcp, queue] = beside_tcp(law, Limit::Packets(50), seed);
+            let [media, tcp, queue] = beside_tcp(MEDIA, law, Limit::Packets(50), seed);
             assert!(media > 0.3 && tcp > media, "{law}: {media} beside {tcp} Mbit/s");
             assert!(queue > 100.0, "{law} fills the queue: {queue} ms");
         }
@@ -153,15 +162,19 @@ fn beside_tcp_it_does_not_starve() {
 /// yields to the delay.
 #[test]
 fn without_losses_delay_alone_takes_its_rate() {
-    let [media, ..] = beside_tcp("reno", Limit::Bytes(75_000), 1);
+    let [media, ..] = beside_tcp(MEDIA, "reno", Limit::Bytes(75_000), 1);
     assert!(media < 0.2, "{media} of 0.15 Mbit/s at least");
 }
 
 /// Mbit/s of media and of a TCP, and the mean queueing delay, ms, for 200 s. Senders have the jitter of scenarios.
-fn beside_tcp(law: &str, limit: Limit, seed: u64) -> [f64; 3] {
-    let mut sim = Sim::new(seed);
+fn beside_tcp(source: Source, law: &str, limit: Limit, seed: u64) -> [f64; 3] {
     let config = link("bottleneck", constant(2.0), 50 * MS);
-    let bottleneck = add(&mut sim, LinkConfig { limit, ..config });
+    beside_tcp_on(LinkConfig { limit, ..config }, source, law, seed)
+}
+
+fn beside_tcp_on(bottleneck: LinkConfig, source: Source, law: &str, seed: u64) -> [f64; 3] {
+    let mut sim = Sim::new(seed);
+    let bottleneck = add(&mut sim, bottleneck);
     let back = add(&mut sim, link("back", Rate::Constant(1000 * MBIT), 50 * MS));
     let mut net = Net { sim, bottleneck, back };
     let access = ["media", "tcp"].map(|name| {
@@ -172,7 +185,7 @@ fn beside_tcp(law: &str, limit: Limit, seed: u64) -> [f64; 3] {
     let tcp = ConnectionConfig { control: control(law), ..greedy(vec![path]) };
     let tcp = net.sim.add_connection(tcp);
     let forward = route(&mut net.sim, &[access[0], bottleneck]);
-    let media = [net.media_over(forward, MEDIA, vec![(5 * S, Nanos::MAX)])];
+    let media = [net.media_over(forward, source, vec![(5 * S, Nanos::MAX)])];
     net.mbit(&media, 60);
     let before = net.sim.connection(tcp).delivered_bytes;
     let rate = net.mbit(&media, 200)[0];
@@ -189,8 +202,7 @@ fn marks_do_as_losses_do() {
             ecn: true,
             ..config
         });
-        let Source::Nada { min_bps, max_bps, bytes, .. } = MEDIA else { unreachable!() };
-        let media = net.media(Source::Nada { min_bps, max_bps, bytes, ecn }, 0);
+        let media = net.media(source(MediaControl::Nada, 1_500_000, ecn), 0);
         net.mbit(&[media], 20);
         let rate = net.mbit(&[media], 40)[0];
         let counters = net.sim.network().counters(net.bottleneck);
@@ -212,4 +224,116 @@ fn a_silence_changes_nothing() {
     assert_eq!(net.mbit(&media, 19)[0], 0.0);
     assert!(net.mbit(&media, 20)[0] > 1.45);
     assert!(net.mbit(&media, 20)[0] < 0.01);
+}
+
+/// SCReAM keeps the queue at its target, which starts at 100 ms and rises where the delay is steady (RFC 8298, section
+/// 4.1.2.3, calls that a false positive). The encoder slower than the link, there is no queue.
+#[test]
+fn scream_alone_fills_the_link_with_the_delay_of_its_target() {
+    let mut net = Net::new(3.0);
+    let media = net.media(scream(), 0);
+    net.mbit(&[media], 20);
+    let rate = net.mbit(&[media], 40)[0];
+    assert!(rate > 2.4, "{rate} of 3 Mbit/s");
+    let queue = net.queue_ms();
+    assert!((50.0..200.0).contains(&queue), "{queue} ms");
+    assert_eq!(net.sim.network().counters(net.bottleneck).dropped(), 0);
+
+    let mut net = Net::new(3.0);
+    let media = net.media(source(MediaControl::Scream, 1_500_000, false), 0);
+    net.mbit(&[media], 20);
+    let rate = net.mbit(&[media], 20)[0];
+    assert!((rate / 1.5 - 1.0).abs() < 0.01, "{rate} of 1.5 Mbit/s");
+    assert!(net.queue_ms() < 1.0, "{} ms", net.queue_ms());
+    let stats = net.sim.udp(media).media.expect("it has feedback");
+    assert!((100 * MS..104 * MS).contains(&stats.rtt), "{} ns", stats.rtt);
+    assert_eq!(stats.rate_bps, 1_500_000);
+}
+
+/// At 1.5 Mbit/s there are 50 reports a second (section 4.2.2), each of 48 B and 2 B for each of its 3 or 4 packets,
+/// padded to 4.
+#[test]
+fn screams_feedback_costs_its_bytes_on_the_way_back() {
+    let mut net = Net::new(3.0);
+    let media = net.media(source(MediaControl::Scream, 1_500_000, false), 0);
+    net.mbit(&[media], 20);
+    net.mbit(&[media], 10);
+    let bytes = net.sim.network().counters(net.back).bytes_sent;
+    assert!((499 * 56..=501 * 56).contains(&bytes), "{bytes} B");
+}
+
+/// From 3 to 1 Mbit/s the queue of 300 ms holds 900: within 10 s it is that of the target again, at most 0.4 s.
+#[test]
+fn scream_drains_the_queue_after_the_link_slows_down() {
+    let mut net = Net::new(3.0);
+    let media = [net.media(scream(), 0)];
+    net.mbit(&media, 40);
+    net.rate(1.0);
+    net.mbit(&media, 3);
+    let peak = net.queue_ms();
+    assert!(peak > 300.0, "{peak} ms");
+    net.mbit(&media, 7);
+    let rate = net.mbit(&media, 10)[0];
+    assert!(net.queue_ms() < 300.0, "{} ms", net.queue_ms());
+    assert!(rate > 0.8, "{rate} of 1 Mbit/s");
+}
+
+/// It takes losses as TCP does, so beside one it has less than alone, and neither starves.
+#[test]
+fn scream_backs_off_beside_tcp() {
+    for seed in 1..=3 {
+        let scream = source(MediaControl::Scream, 1_500_000, false);
+        let [media, tcp, _] = beside_tcp(scream, "reno", Limit::Packets(50), seed);
+        assert!(media < 1.4 && tcp > 0.4, "{media} beside {tcp} Mbit/s");
+        assert!(media > 0.4, "{media} beside {tcp} Mbit/s");
+    }
+}
+
+/// Where CoDel keeps the queue short the delay tells SCReAM nothing, and drops hold both.
+#[test]
+fn scream_does_not_starve_in_a_short_queue() {
+    let codel = LinkConfig {
+        discipline: Discipline::CoDel(CoDel::default()),
+        ..link("bottleneck", constant(2.0), 50 * MS)
+    };
+    let [media, tcp, queue] = beside_tcp_on(codel, scream(), "reno", 1);
+    assert!(media > 0.3 && tcp > 0.3, "{media} beside {tcp} Mbit/s");
+    assert!(queue < 50.0, "{queue} ms");
+}
+
+/// ECN-capable it loses nothing where the queue marks.
+#[test]
+fn scream_heeds_marks() {
+    let mut net = Net::with(3.0, |config| LinkConfig {
+        discipline: Discipline::CoDel(CoDel::default()),
+        ecn: true,
+        ..config
+    });
+    let media = [net.media(source(MediaControl::Scream, 5_000_000, true), 0)];
+    net.mbit(&media, 20);
+    let rate = net.mbit(&media, 40)[0];
+    let counters = net.sim.network().counters(net.bottleneck);
+    assert!(counters.marked > 0 && counters.dropped() == 0, "{counters:?}");
+    assert!(rate > 2.1 && net.queue_ms() < 50.0, "{rate} Mbit/s, {} ms", net.queue_ms());
+}
+
+/// What it sends arrives or is dropped, also where its window closes over losses: the link is down for 5 s. Then a
+/// packet at the least rate is acknowledged, and the window opens.
+#[test]
+fn screams_packets_are_conserved_and_an_outage_ends() {
+    let mut net = Net::new(2.0);
+    let forward = route(&mut net.sim, &[net.bottleneck]);
+    let media = net.media_over(forward, scream(), vec![(0, 60 * S)]);
+    net.sim.run_until(20 * S);
+    net.sim.set_link_up(net.bottleneck, false);
+    net.sim.run_until(25 * S);
+    let before = net.sim.udp(media).received_bytes;
+    net.sim.set_link_up(net.bottleneck, true);
+    net.sim.run_until(70 * S);
+    let stats = net.sim.udp(media);
+    let dropped = net.sim.network().counters(net.bottleneck).dropped();
+    assert!(dropped > 0);
+    assert_eq!(stats.sent_packets, stats.received_packets + dropped);
+    let rate = (stats.received_bytes - before) as f64 * 8e-6 / 35.0;
+    assert!(rate > 1.2, "{rate} of 2 Mbit/s");
 }

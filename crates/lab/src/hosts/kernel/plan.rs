@@ -282,7 +282,7 @@ pub fn possible(scenario: &Scenario) -> Result<(), Error> {
     let media = |flow: &&Flow| flow.kind == FlowKind::Udp && flow.has_feedback();
     if let Some(flow) = scenario.flows.iter().find(media) {
         let place = format!("{}: flows.{}.source", scenario.name, flow.name);
-        let message = "nada does not run in real time; expected rate or onoff";
+        let message = "media (nada, scream) does not run in real time; expected rate or onoff";
         return Err(Error::input(place, message));
     }
     honest(scenario, &scenario.flows)
@@ -465,7 +465,8 @@ mod tests {
         );
         let message = one(1500, "r", "kind = \"udp\", source = \"nada\"").unwrap_err().to_string();
         assert!(
-            message.starts_with("one: flows.f.source: nada does not run in real time"),
+            message
+                .starts_with("one: flows.f.source: media (nada, scream) does not run in real time"),
             "{message}"
         );
         let mut scenario = load("phone/wifi-lte", &Edits::default()).unwrap();
