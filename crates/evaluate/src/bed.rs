@@ -199,11 +199,11 @@ impl Bed {
         self
     }
 
-    /// Media whose rate adapts by NADA (RFC 8698), within the RFC's rates.
-    pub fn media(mut self, name: &str, route: &str, start_s: f64) -> Bed {
+    /// Media whose rate adapts, within the rates of RFC 8698: by `nada` or `scream`.
+    pub fn media(mut self, name: &str, route: &str, source: &str, start_s: f64) -> Bed {
         let _ = writeln!(
             self.flows,
-            "{name} = {{ kind = \"udp\", routes = [\"{route}\"], source = \"nada\", start = \"{start_s} s\" }}"
+            "{name} = {{ kind = \"udp\", routes = [\"{route}\"], source = \"{source}\", start = \"{start_s} s\" }}"
         );
         self
     }

@@ -361,7 +361,7 @@ pub const CATALOGUE: &[Criterion] = &[
         "adaptive",
         Should,
         [
-            "media under NADA (RFC 8698) on the link of RFC 8867, 2 Mbit/s, 100 ms: beside a long flow (its section 5.6), queues of 300 ms and (whole form) 1 s, and CoDel; beside files of 30 to 50 kB (5.7), each second on average; one path and two",
+            "media under NADA (RFC 8698) and under SCReAM (RFC 8298) on the link of RFC 8867, 2 Mbit/s, 100 ms: beside a long flow (its section 5.6), queues of 300 ms and (whole form) 1 s, and CoDel; beside files of 30 to 50 kB (5.7), each second on average; one path and two",
             "the media's rate less, and the 95 % quantile of its RTT, less the base RTT, more",
         ],
         HARM,

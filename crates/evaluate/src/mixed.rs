@@ -141,13 +141,16 @@ const WARMUP_S: f64 = 10.0;
 /// Base RTT of media, ms.
 const MEDIA_RTT_MS: f64 = 100.0;
 
+/// Media and the paths of the judged beside it.
+const MEDIA: [(&str, usize); 4] = [("nada", 1), ("nada", 2), ("scream", 1), ("scream", 2)];
+
 /// The link of RFC 8867, sections 5.6 and 5.7: 2 Mbit/s, 50 ms one way.
 fn media_link(bdp: f64) -> Link {
     Link::new("l", 2_000.0, MEDIA_RTT_MS, bdp)
 }
 
-/// 5.2.2: media under NADA on that link, a long flow and 5 s later the media: 300 ms and 1 s of queue, where CUBIC's delay is near
-/// the worst, and CoDel, where none is; and short flows.
+/// 5.2.2: media under NADA and under SCReAM on that link, a long flow and 5 s later the media: 300 ms and 1 s of queue, where CUBIC's
+/// delay is near the worst, and CoDel, where none is; and short flows.
 pub fn adaptive(law: &str, form: Form) -> Vec<Cell> {
     let queues = form.pick(&[3.0, 10.0][..], &[3.0][..], &[3.0][..]).iter().map(|&bdp| {
         let link = media_link(bdp);
@@ -156,30 +159,39 @@ pub fn adaptive(law: &str, form: Form) -> Vec<Cell> {
     let codel = ("CoDel".to_owned(), media_link(3.0).with("aqm = \"codel\""));
     let mut cells = Vec::new();
     for (name, queue) in queues.chain([codel]) {
-        for count in [1, 2] {
+        for (source, count) in MEDIA {
             let cycle_s = queue.cycle_s(2, MEDIA_RTT_MS);
             let bed = |who: Who| {
                 let bed = Bed::one(queue.clone(), 20.0, 100.0).for_cycles_of(cycle_s);
-                judged(bed.media("media", "l", 6.0), who, count, MEDIA_RTT_MS)
+                judged(bed.media("media", "l", source, 6.0), who, count, MEDIA_RTT_MS)
             };
-            cells.extend(of_media(law, &format!("{name}, {}", paths(count)), &queue, bed));
+            let place = format!("{name}, {}", paths(count));
+            cells.extend(of_media(law, source, &place, &queue, bed));
         }
     }
-    for count in [1, 2] {
+    for (source, count) in MEDIA {
         let queue = media_link(3.0);
         let bed = |who: Who| {
             let bed = Bed::one(queue.clone(), 20.0, 100.0);
-            files(bed.media("media", "l", 5.0), who, count)
+            files(bed.media("media", "l", source, 5.0), who, count)
         };
-        cells.extend(of_media(law, &format!("short flows of {}", paths(count)), &queue, bed));
+        let place = format!("short flows of {}", paths(count));
+        cells.extend(of_media(law, source, &place, &queue, bed));
     }
     cells
 }
 
 /// What media lose of their rate, and what they meet of delay, in a queue.
-fn of_media(law: &str, place: &str, queue: &Link, bed: impl Fn(Who) -> Bed) -> [Cell; 2] {
-    let rate = Cell::least(format!("rate, {place}"), law, &bed, |run| goodput(run, "media"));
-    let delay = Cell::most(format!("delay, {place}"), law, &bed, 1.0, |run| {
+fn of_media(
+    law: &str,
+    source: &str,
+    place: &str,
+    queue: &Link,
+    bed: impl Fn(Who) -> Bed,
+) -> [Cell; 2] {
+    let place = |what: &str| format!("{what} of {source}, {place}");
+    let rate = Cell::least(place("rate"), law, &bed, |run| goodput(run, "media"));
+    let delay = Cell::most(place("delay"), law, &bed, 1.0, |run| {
         let media = run.connection("media").paths.iter();
         media.map(|path| measured(path.p95_srtt_ms) - MEDIA_RTT_MS).sum()
     });

@@ -58,7 +58,7 @@ const NONE: &[&str] = &["5.1.4/flows", "5.1.4/late", "7.1/queue-by-flow"];
 
 /// Cells of these, by law, criterion, and how their names begin: what is above the limit there, too.
 const CELLS: &[(&str, &str, &str)] = &[
-    ("greedy", "5.2.2/adaptive", "delay, CoDel"),
+    ("greedy", "5.2.2/adaptive", "delay of nada, CoDel"),
     ("greedy", "7.2/breaker", "a tenth of the rate, its worst 5 s"),
     ("idle", "6.4/wireless", "link-layer retransmission, alone"),
     ("idle", "7.11/fabric", "mean, one path"),
