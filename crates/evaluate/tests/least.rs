@@ -63,9 +63,9 @@ fn connections_of_several_paths_share_with_their_like() {
 fn the_delay_of_media_is_judged_with_codel_and_beside_files() {
     let outcome = least("5.2.2/adaptive", "greno");
     for place in ["CoDel, 2 paths", "short flows of 2 paths"] {
-        let delay = cell(&outcome, &format!("delay, {place}"));
+        let delay = cell(&outcome, &format!("delay of nada, {place}"));
         assert!(delay.judged && (1.0..240.0).contains(&delay.standard[0]), "{delay:?}");
-        let rate = cell(&outcome, &format!("rate, {place}"));
+        let rate = cell(&outcome, &format!("rate of nada, {place}"));
         // Within what RFC 8698 has NADA send, and the link carry.
         assert!((0.1..1.6).contains(&rate.law[0]), "{rate:?}");
     }
