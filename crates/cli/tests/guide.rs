@@ -1,6 +1,7 @@
 //! What the guide tells its readers to type runs, in its smallest form: one seed, some seconds. A block `sh` is
 //! run here, `sh quic` where the command has QUIC, and `sh long` in `make test-long`. `sh root` is run on the kernel
-//! (`kernel/guides.rs`); another second word (`sh network`, `sh cluster`) is only held against the command line.
+//! (`kernel/guides.rs`), and `sh cluster` with something in place of the cluster; `sh network` is only held against the
+//! command line.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -81,6 +82,42 @@ fn what_the_guide_says_takes_minutes_can_be_typed() {
         typed(&page, &script, SMALLEST);
     }
     assert!(commands >= 8, "{commands} commands were run");
+}
+
+/// In place of SLURM's command: the tasks that the script's head asks for, one after the other.
+const SBATCH: &str = r#"
+sbatch() {
+    tasks=$(sed -n 's/^#SBATCH --array=1-//p' "$1")
+    for task in $(seq "$tasks"); do
+        SLURM_ARRAY_TASK_ID=$task SLURM_ARRAY_TASK_COUNT=$tasks bash "$1"
+    done
+}
+"#;
+
+/// The array of python.md, over two tasks, seeds and values: what is merged is what one task over all seeds writes.
+#[test]
+fn what_the_guide_says_of_a_cluster_can_be_typed() {
+    let page = root().join("docs/guide/python.md");
+    let text = fs::read_to_string(&page).unwrap();
+    let mut array: String = blocks(&text, "bash").collect();
+    for (whole, small) in [("=1-50", "=1-2"), ("--seeds 500", "--seeds 2"), (":8:log", ":2:log")] {
+        assert!(array.contains(whole), "{whole}");
+        array = array.replace(whole, small);
+    }
+    let cluster: String = blocks(&text, "sh cluster").collect();
+    assert!(cluster.contains("sbatch array.sh") && cluster.contains("narrows merge"), "{cluster}");
+    let one = "SLURM_ARRAY_TASK_ID=1 SLURM_ARRAY_TASK_COUNT=1 bash ../array.sh";
+    let script = format!(
+        "cat > array.sh <<'END'\n{array}\nEND\n{SBATCH}\n{cluster}\n\
+         mkdir one\n(cd one; {one})\ndiff -r -x provenance.json one/shards/1 all"
+    );
+    // Seconds of its network.
+    let command = "#!/bin/sh\nset -eu\n\
+        [ \"$1\" = merge ] || set -- \"$@\" --set warmup='1 s' --set duration='1500 ms'\n\
+        exec \"$NARROWS\" \"$@\"\n";
+    let home = typed(&page, &script, command);
+    let rows = fs::read_to_string(home.path().join("all/rows.csv")).unwrap();
+    assert_eq!(rows.lines().count(), 1 + 2 * 4, "two values, four controls: {rows}");
 }
 
 #[test]
