@@ -1,9 +1,11 @@
-//! The pages of docs/reference are what the program says of itself: with `NARROWS_KEEP` set this writes them.
+//! The pages of docs/reference are what the program says of itself: with `NARROWS_KEEP` set this writes them. What other
+//! pages say of fields, laws and options in words of their own is held against it.
 
 #![cfg(all(feature = "lab", feature = "detect"))]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use narrows_cli::Exit;
@@ -114,6 +116,170 @@ fn fields_of_a_scenario() {
     }
     let about = "What a scenario's file takes, table by table: [how to write one](../../scenarios/README.md). `narrows list fields TABLE` prints it.";
     kept("fields", "Fields of a scenario", about, &text);
+}
+
+/// A path of the repository.
+fn path(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(path(name)).unwrap()
+}
+
+/// The code in a page's sentences and tables.
+fn spans(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+/// The names in a page's code, also where it is indented: `links` and `rate` of `[links.NAME]` and `rate = "1 Mbit/s"`.
+fn names_in(text: &str) -> BTreeSet<&str> {
+    let indented = text.lines().filter(|line| line.starts_with("    "));
+    let of_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let words = spans(text).chain(indented).flat_map(|code| code.split(move |c: char| !of_name(c)));
+    words.filter(|word| word.starts_with(|c: char| c.is_ascii_lowercase())).collect()
+}
+
+/// The cells of each row of a page's table with this head.
+fn rows<'a>(page: &'a str, head: &str) -> Vec<Vec<&'a str>> {
+    let (_, table) = page.split_once(head).unwrap_or_else(|| panic!("no table {head}"));
+    let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.trim_matches('|').split('|').collect()).collect()
+}
+
+/// The names of the fields of a table of `list fields`.
+fn fields_of(table: &Value) -> BTreeSet<&str> {
+    let fields = table["fields"].as_array().unwrap();
+    fields.iter().map(|field| field["name"].as_str().unwrap()).collect()
+}
+
+/// Each field but the parameters is there, the tables name no other, and the defaults of disciplines are as listed.
+#[test]
+fn the_guide_to_scenarios_has_the_fields() {
+    let (page, listed) = (read("scenarios/README.md"), listed(&["fields"]));
+    let tables = listed["fields"].as_array().unwrap().iter();
+    let tables = tables.map(|table| (table["name"].as_str().unwrap(), table));
+    let (of_params, tables): (BTreeMap<&str, &Value>, BTreeMap<&str, &Value>) =
+        tables.partition(|(_, table)| table["about"].as_str().unwrap().starts_with("Parameters "));
+
+    let all = names_in(&page);
+    for (name, table) in &tables {
+        let missing: Vec<&str> = fields_of(table).difference(&all).copied().collect();
+        assert!(missing.is_empty(), "scenarios/README.md: of [{name}] missing: {missing:?}");
+    }
+
+    let of_file = rows(&page, "\n| field | meaning |");
+    let mut top: BTreeSet<&str> = of_file.iter().flat_map(|row| names_in(row[0])).collect();
+    top.retain(|name| !of_params.contains_key(name));
+    assert!(top.remove("base"), "what bases are is no field of a whole scenario");
+    assert_eq!(top, fields_of(tables[""]), "scenarios/README.md: Fields");
+
+    let generators = rows(&page, "\n| `KIND` | makes | fields |");
+    let generators = generators.iter().map(|row| {
+        let mut fields = names_in(row[2]);
+        fields.extend(["rate", "delay", "queue"]);
+        (spans(row[0]).next().unwrap(), fields)
+    });
+    let kinds = tables.iter().filter_map(|(name, table)| {
+        let kind = name.strip_prefix("generator.").filter(|kind| !kind.contains('.'))?;
+        Some((kind, fields_of(table)))
+    });
+    let [told, kinds]: [BTreeMap<&str, BTreeSet<&str>>; 2] =
+        [generators.collect(), kinds.collect()];
+    assert_eq!(told, kinds, "scenarios/README.md: generators");
+
+    let links = rows(&page, "\n| field of a link | meaning, and its defaults |");
+    let links: BTreeMap<&str, &str> =
+        links.iter().map(|row| (spans(row[0]).next().unwrap(), row[1])).collect();
+    for (name, table) in &tables {
+        let Some(of) = name.strip_prefix("links.NAME.") else { continue };
+        // Distributions of the jitter are in one row.
+        let row = links.get(of).or_else(|| links.get(of.split('.').next()?));
+        let mut says = row.unwrap_or_else(|| panic!("no row {of}")).to_string();
+        if says.contains("those of CoDel") {
+            says += links["aqm.codel"];
+        }
+        for field in table["fields"].as_array().unwrap() {
+            let name = field["name"].as_str().unwrap();
+            assert!(names_in(&says).contains(name), "no {name} in the row of {of}: {says}");
+            let default = field["default"].as_str().filter(|_| links.contains_key(of));
+            let default = default.map(|default| format!("{name} = {default}"));
+            assert!(default.is_none_or(|it| says.contains(&it)), "{of}, {field}: {says}");
+        }
+    }
+    let link = of_file.iter().find(|row| row[0].contains("[links.NAME]")).unwrap()[1];
+    let known: BTreeSet<&str> = names_in(link).into_iter().chain(links.keys().copied()).collect();
+    let missing: Vec<&str> = fields_of(tables["links.NAME"]).difference(&known).copied().collect();
+    assert!(missing.is_empty(), "scenarios/README.md: of a link missing: {missing:?}");
+}
+
+/// All but `fallback`, which no control is named after.
+#[test]
+fn each_law_has_its_row_where_one_is_chosen() {
+    let (page, listed) = (read("docs/guide/choose.md"), listed(&["laws"]));
+    let rows = rows(&page, "\n| law | use it if | cost |");
+    let told: BTreeSet<&str> = rows.iter().flat_map(|row| names_in(row[0])).collect();
+    let laws = listed["laws"].as_array().unwrap().iter().map(|law| law["name"].as_str().unwrap());
+    let laws: BTreeSet<&str> = laws.filter(|law| *law != "fallback").collect();
+    assert_eq!(told, laws, "docs/guide/choose.md");
+}
+
+/// The options in a text.
+fn options(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
+    let named = |name: &str| name.starts_with(|c: char| c.is_ascii_lowercase());
+    words.filter(move |word| word.strip_prefix("--").is_some_and(named))
+}
+
+/// In sentences and tables, by the pages of docs/reference, which have the help of all commands in every build.
+/// `args/pages.rs` parses whole calls.
+#[test]
+fn each_option_of_a_guide_is_one_of_the_program() {
+    let mut help = narrows(&["--help"]);
+    for page in ["commands", "kernel", "quic"] {
+        help += &read(&format!("docs/reference/{page}.md"));
+    }
+    let known: BTreeSet<&str> = options(&help).collect();
+    let mut pages: Vec<PathBuf> =
+        ["README.md", "docs/README.md", "scenarios/README.md"].map(path).into();
+    for folder in ["docs/guide", "docs/method"] {
+        pages.extend(std::fs::read_dir(path(folder)).unwrap().map(|entry| entry.unwrap().path()));
+    }
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for page in pages {
+        let text = std::fs::read_to_string(&page).unwrap();
+        // Of other programs each call begins with their name, but for cargo's choice of parts.
+        let ours = spans(&text).filter(|code| {
+            let of_cargo = code.starts_with("--no-default-features");
+            (code.starts_with("--") || code.starts_with("narrows ")) && !of_cargo
+        });
+        for option in ours.flat_map(options) {
+            count += 1;
+            if !known.contains(option) {
+                wrong.push(format!("{}: {option}", page.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "no such option: {}", wrong.join(", "));
+    assert!(count >= 100, "{count} options");
+}
+
+/// All of them but how to see what would come, and the limits that hold where none are given.
+#[test]
+fn the_guide_to_trials_has_the_options() {
+    let (page, kernel) = (read("docs/guide/trial.md"), read("docs/reference/kernel.md"));
+    let (_, trial) = kernel.split_once("\n## narrows kernel trial\n").unwrap();
+    let (_, trial) = trial.split_once("\nOptions:\n").unwrap();
+    let (trial, _) = trial.split_once("\nExamples:\n").unwrap();
+    let rows = rows(&page, "\n| option | |");
+    let told: BTreeSet<&str> = rows.iter().flat_map(|row| options(row[0])).collect();
+    let mut given: BTreeSet<&str> = options(trial).collect();
+    given.retain(|option| !["--dry-run", "--help"].contains(option));
+    assert_eq!(told, given, "docs/guide/trial.md");
+    let (_, limits) = trial.split_once("--guard ").unwrap();
+    let (_, limits) = limits.split_once("[default:").unwrap();
+    let limits = format!("default `{}`", limits.split(']').next().unwrap().trim());
+    assert!(rows.iter().any(|row| row[1].contains(&limits)), "docs/guide/trial.md: no {limits}");
 }
 
 #[test]
