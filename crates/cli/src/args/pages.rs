@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 use super::Args;
 
@@ -35,6 +36,30 @@ fn expanded(word: &str) -> Vec<String> {
     vec![word.replace("$SLURM_ARRAY_TASK_ID", "1").replace("$SLURM_ARRAY_TASK_COUNT", "2")]
 }
 
+/// The words of each call of `narrows` in a line's.
+fn of_line(words: &[String]) -> Vec<Vec<String>> {
+    const ENDS: [&str; 8] = ["|", "||", "&&", "&", ";", ">", ">>", "<"];
+    let commands = words.split(|word| ENDS.contains(&word.as_str())).map(|command| {
+        let words = command.iter().skip_while(|word| *word == "sudo" || word.contains('='));
+        words.flat_map(|word| expanded(word)).collect::<Vec<_>>()
+    });
+    commands.filter(|words| words.first().is_some_and(|word| word == "narrows")).collect()
+}
+
+/// The words of each call that a page's sentences and tables have as code, but where some are left out.
+fn in_sentences(text: &str) -> Vec<Vec<String>> {
+    let mut fenced = false;
+    let prose = text.lines().filter(|line| {
+        let fence = line.trim_start().starts_with("```");
+        fenced ^= fence;
+        !fenced && !fence && !line.starts_with("    ")
+    });
+    let prose: String = prose.flat_map(|line| [line, "\n"]).collect();
+    let code = prose.split('`').skip(1).step_by(2);
+    let calls = code.filter_map(shlex::split).flat_map(|words| of_line(&words));
+    calls.filter(|words| words.iter().all(|word| word != ".." && word != "COMMAND")).collect()
+}
+
 /// The words of each call of `narrows` in the blocks `sh` and `bash` of a page, and behind the `$ ` of what a
 /// terminal shows (`text`), and the lines with calls that stand in no such block.
 fn calls(text: &str) -> (Vec<Vec<String>>, Vec<&str>) {
@@ -62,15 +87,7 @@ fn calls(text: &str) -> (Vec<Vec<String>>, Vec<&str>) {
         if open.ends_with('\\') {
             open.pop();
         } else if let Some(words) = shlex::split(&open) {
-            let ends =
-                |word: &String| ["|", "||", "&&", "&", ";", ">", "<"].contains(&word.as_str());
-            for command in words.split(ends) {
-                let words = command.iter().skip_while(|word| *word == "sudo" || word.contains('='));
-                let words: Vec<String> = words.flat_map(|word| expanded(word)).collect();
-                if words.first().is_some_and(|word| word == "narrows") {
-                    calls.push(words);
-                }
-            }
+            calls.extend(of_line(&words));
             open.clear();
         } else {
             open.push('\n');
@@ -109,6 +126,53 @@ fn every_command_of_a_page_is_taken() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(taken >= 60, "{taken} commands");
+}
+
+/// Is nothing wrong with a call but that it leaves out what its command or its last option needs?
+fn goes_on(words: &[String], error: &clap::Error) -> bool {
+    match error.kind() {
+        ErrorKind::MissingRequiredArgument
+        | ErrorKind::MissingSubcommand
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => true,
+        ErrorKind::InvalidValue => words.last().is_some_and(|word| word.starts_with("--")),
+        // An address is looked at, and a sentence has a word for one.
+        ErrorKind::ValueValidation => words.iter().any(|word| word == "URL"),
+        _ => false,
+    }
+}
+
+#[test]
+fn every_command_of_a_sentence_is_taken() {
+    let (mut wrong, mut taken) = (Vec::new(), 0);
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let calls = in_sentences(&text);
+        for words in calls.iter().filter(|words| words.get(1).is_some_and(|word| has(word))) {
+            match Args::try_parse_from(words) {
+                Err(error) if error.use_stderr() && !goes_on(words, &error) => {
+                    wrong.push(format!("{}: {}\n  {error}", page.display(), words.join(" ")));
+                }
+                _ => taken += 1,
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(taken >= 80, "{taken} commands");
+}
+
+#[test]
+fn calls_are_found_in_sentences() {
+    let text = "`narrows\nlist` and `sudo narrows show 'a b' >> c`; `narrows run ..`, `narrows COMMAND --help`, `narrow`\n\
+                ```sh\nnarrows `narrows law`\n```\n    `narrows law`\n| `narrows merge A B` |\n";
+    let words: Vec<String> = in_sentences(text).iter().map(|words| words.join("/")).collect();
+    assert_eq!(words, ["narrows/list", "narrows/show/a b", "narrows/merge/A/B"]);
+    let unfinished = |line: &str| {
+        let words = shlex::split(line).unwrap();
+        let error = Args::try_parse_from(&words).unwrap_err();
+        goes_on(&words, &error)
+    };
+    assert!(unfinished("narrows law new"));
+    assert!(!unfinished("narrows law make") && !unfinished("narrows list --jsn"));
 }
 
 #[test]
