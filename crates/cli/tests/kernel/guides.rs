@@ -1,5 +1,6 @@
 //! What the guides tell their readers to type as root: each call of `narrows` in a block `sh root`, or of a walk-through, runs
-//! in its smallest form, page by page and in their order. What other programs do does not.
+//! in its smallest form, page by page and in their order. So do an operator's other lines, but for those that install and
+//! start things.
 
 use super::host::Host;
 use narrows_testkit::blocks;
@@ -25,7 +26,7 @@ const OPERATOR: [(&str, usize, &str); 9] = [
     ("docs/guide/trial.md", 4, ""),
     ("docs/guide/trouble.md", 3, ""),
     ("docs/guide/use.md", 15, ""),
-    ("docs/guide/watch.md", 15, ""),
+    ("docs/guide/watch.md", 16, ""),
     ("docs/guide/operator-day.md", 17, ""),
     ("docs/guide/write-a-law.md", 4, "narrows law new mine.h"),
     (
@@ -74,8 +75,17 @@ fn prepared() -> (tempfile::TempDir, String) {
 fn of_operator(text: &str) -> Vec<&str> {
     let lines = blocks(text, "sh root").flat_map(str::lines);
     let calls = lines.map(|line| line.strip_prefix("sudo ").unwrap_or(line));
-    // Where a lab runs in another terminal, its names are not known.
-    calls.filter(|call| call.starts_with("narrows kernel ") && !call.contains("$(ip")).collect()
+    calls.filter(|call| call.starts_with("narrows kernel ")).collect()
+}
+
+/// The lines of other programs, but of those that install and start things.
+fn of_others(text: &str) -> Vec<&str> {
+    const ELSEWHERE: [&str; 3] = ["make ", "narrows ", "systemctl "];
+    let lines = blocks(text, "sh root").flat_map(str::lines);
+    let calls = lines.map(|line| line.strip_prefix("sudo ").unwrap_or(line));
+    // Behind a space a line goes on, or is typed into a shell that the one before opens.
+    let calls = calls.filter(|call| !call.is_empty() && !call.starts_with(' '));
+    calls.filter(|call| !ELSEWHERE.iter().any(|name| call.starts_with(name))).collect()
 }
 
 /// Those of a walk-through: behind `$ `, and as code in its sentences.
@@ -119,7 +129,8 @@ fn what_guides_tell_operators_to_type_runs() {
     let Some(host) = Host::new("the guides' commands") else { return };
     let before = host.state();
     let (home, prepare) = prepared();
-    host.sh("ip netns add blue");
+    // As a lab in another terminal has them.
+    host.sh("ip netns add blue; ip netns add nr-guides-sender");
     let cgroup = host.cgroup("guides");
     let there = home.path().display().to_string();
     let mut shown = BTreeSet::new();
@@ -139,7 +150,62 @@ fn what_guides_tell_operators_to_type_runs() {
         host.sh(&format!("{prepare}\n{first}\n{calls}"));
     }
     assert_eq!(host.state(), before, "after undo");
+    host.sh("ip netns del blue; ip netns del nr-guides-sender");
+}
+
+/// On this host's interface, with an address for each line.
+#[test]
+fn what_guides_tell_operators_to_type_of_other_programs_runs() {
+    let test = "the guides' other programs";
+    let wanted = tools(&["bpftool", "comm", "ip", "python3", "sysctl"]);
+    if !can_run(test, mptcp().and(wanted)) {
+        return;
+    }
+    let Some(host) = Host::new(test) else { return };
+    let before = host.state();
+    let (home, prepare) = prepared();
+    let objects = home.path().join("objects").display().to_string();
+    host.does(&["objects", &objects]);
+    host.sh("ip netns add blue
+        ip link add wan type veth peer name lan
+        ip link set lan up && ip link set wan up
+        ip address add 192.0.2.100/24 dev wan && ip route add default via 192.0.2.101");
+    let pages = OPERATOR.map(|(name, ..)| page(name));
+    let calls = pages.iter().flat_map(|text| of_others(text)).enumerate().map(|(n, call)| {
+        let call = call.split(" #").next().unwrap_or_default().trim_end();
+        let call = call
+            .replace("ADDR dev IF", &format!("192.0.2.{} dev wan", n + 1))
+            .replace("netns exec NAME", "netns exec blue")
+            .replace("/usr/local/lib/narrows", &objects)
+            .replace(" id ID", " id $(made)")
+            // Which the first namespace alone may have as its default, where the kernel's is another.
+            .replace("tcp_congestion_control=cubic", "tcp_congestion_control=reno");
+        // Known to iproute2 from 6.7 on.
+        let usec = call.contains("tcp_usec_ts");
+        let or = if usec { " 2> error || grep '\"tcp_usec_ts\" is wrong' error" } else { "" };
+        call + or
+    });
+    let calls: Vec<String> = calls.collect();
+    assert_eq!(calls.len(), 12, "{calls:?}");
+    // What bpftool registered is unregistered also where a line fails.
+    let said = host.sh(&format!(
+        "{prepare}
+        ids() {{ bpftool struct_ops list | sed -n 's/: nr_ops .*//p' | sort; }}
+        made() {{ ids | comm -13 others -; }}
+        ids > others
+        trap 'for id in $(made); do bpftool struct_ops unregister id $id; done' EXIT
+        {}
+        ip mptcp endpoint show",
+        calls.join("\n")
+    ));
+    for shown in ["tcp_congestion_control = nr_olia\n", " signal dev wan", " subflow dev wan"] {
+        assert!(said.contains(shown), "no {shown}: {said}");
+    }
+    let byte = |word: &str| word.len() == 2 && u8::from_str_radix(word, 16).is_ok();
+    let cookie = |line: &str| line.split(' ').count() == 8 && line.split(' ').all(byte);
+    assert!(said.lines().any(cookie), "no cookie of a namespace: {said}");
     host.sh("ip netns del blue");
+    assert_eq!(host.state(), before, "after the last line");
 }
 
 /// Each page beside the others, in a folder of its own.
