@@ -184,6 +184,36 @@ fn every_page_that_is_named_is_there() {
     assert!(missing.is_empty(), "no such pages:\n{}", missing.join("\n"));
 }
 
+/// What pages tell to make, and the scripts that they tell to run, in their code and in their blocks.
+#[test]
+fn every_target_and_every_script_of_a_page_is_there() {
+    let makefile = std::fs::read_to_string(root().join("Makefile")).unwrap();
+    let (mut missing, mut found) = (Vec::new(), 0);
+    for (page, text) in &pages() {
+        for line in text.split('`').skip(1).step_by(2).flat_map(str::lines) {
+            let line = line.strip_prefix("sudo ").unwrap_or(line);
+            let words: Vec<&str> =
+                line.split_whitespace().take_while(|word| !word.starts_with(['#', '-'])).collect();
+            let target = |word: &&str| makefile.contains(&format!("\n{word}:"));
+            let wrong: Vec<&str> = match words.split_first() {
+                Some((&"make", rest)) => {
+                    let targets = rest.iter().copied().filter(|word| !word.contains('='));
+                    targets.filter(|word| !target(word)).collect()
+                }
+                Some((script, _)) if script.starts_with("scripts/") => Some(*script)
+                    .filter(|script| !root().join(script).exists())
+                    .into_iter()
+                    .collect(),
+                _ => continue,
+            };
+            found += 1;
+            missing.extend(wrong.iter().map(|word| format!("{}: {word}", page.display())));
+        }
+    }
+    assert!(missing.is_empty(), "no such target or script:\n{}", missing.join("\n"));
+    assert!(found >= 60, "{found} calls");
+}
+
 #[test]
 fn every_page_is_once_in_the_table_of_contents() {
     let docs = root().join("docs");
