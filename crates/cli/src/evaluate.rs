@@ -17,7 +17,7 @@ use narrows_papers::{Form, Grid, Runs, Store};
 use crate::args::evaluate::EvaluateArgs;
 use crate::args::lab::{hosts, jobs_on, load_law};
 use crate::error::Error;
-use crate::papers::{alone, rewrite};
+use crate::papers::{alone, rewrite, stamped};
 use crate::progress::Tables as Shown;
 use crate::{COMMIT, print, stop, words};
 
@@ -67,10 +67,12 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     }
     // Before hours of runs.
     if let Some(docs) = &args.docs {
-        written(docs, &Tables::of(&[]))?;
+        page_text(docs, &Tables::of(&[]))?;
     }
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
     let stop = stop::on_signal()?;
+    let real_time = hosts.iter().any(|host| host.real_time());
+    let provenance = Provenance::new("evaluate", String::new(), real_time, COMMIT, words());
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
     if let Some(few) = args.seeds.filter(|seeds| *seeds < LEAST_SEEDS as u64) {
         crate::note(&format!(
@@ -97,11 +99,12 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
     }
     if let Some(docs) = &args.docs {
         // As it is now: somebody may have written in it meanwhile.
-        rewrite(docs, PAGE, &written(docs, &Tables::of(&found[0].laws))?)?;
+        let (before, after) = page_text(docs, &Tables::of(&found[0].laws))?;
+        if before != after {
+            rewrite(docs, PAGE, &stamped(&after, &provenance, &IN_PAGE))?;
+        }
     }
     if let Some(file) = file {
-        let real_time = hosts.iter().any(|host| host.real_time());
-        let provenance = Provenance::new("evaluate", String::new(), real_time, COMMIT, words());
         let facts = facts(args, &found, &provenance);
         file.write(&page_of(&found, provenance.command_line(), facts))?;
     }
@@ -228,20 +231,19 @@ fn facts(args: &EvaluateArgs, found: &[OnHost], provenance: &Provenance) -> Vec<
     page::facts(provenance, all.collect())
 }
 
-/// The text of the page with the tables.
-fn written(docs: &Path, tables: &Tables) -> Result<String, Error> {
+/// The tables of the page.
+const IN_PAGE: [&str; 4] = ["criteria", "bcp133", "bcp133-short", "bcp133-own"];
+
+/// The text of the page, and the text with the tables.
+fn page_text(docs: &Path, tables: &Tables) -> Result<(String, String), Error> {
     let path = docs.join(PAGE);
     let text = std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?;
-    let all: [(&str, &Grid); 4] = [
-        ("criteria", &catalogue(CATALOGUE)),
-        ("bcp133", &tables.verdicts),
-        ("bcp133-short", &tables.short),
-        ("bcp133-own", &tables.own),
-    ];
-    all.into_iter().try_fold(text, |text, (name, grid)| {
+    let grids: [&Grid; 4] = [&catalogue(CATALOGUE), &tables.verdicts, &tables.short, &tables.own];
+    let after = IN_PAGE.into_iter().zip(grids).try_fold(text.clone(), |text, (name, grid)| {
         replaced(&text, name, grid).ok_or_else(|| {
             let message = format!("expected <!-- table {name} --> and <!-- end --> after it");
             Error::input(path.display(), message)
         })
-    })
+    })?;
+    Ok((text, after))
 }

@@ -8,7 +8,7 @@ use narrows_lab::page::{self, Fact, PageFile};
 use narrows_lab::{Error as LabError, HostId, Output, Provenance, fold, json};
 use narrows_papers::grid::replaced;
 use narrows_papers::{
-    ADAPTIVE, Form, Grid, Made as Outcome, PAPERS, Paper, Runs, Store, Table, Verdict,
+    ADAPTIVE, Form, Grid, Made as Outcome, PAPERS, Paper, Runs, Stamp, Store, Table, Verdict,
     page as page_of, plots as plots_of, select,
 };
 
@@ -141,7 +141,11 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
             match before == after {
                 true => {}
                 false if args.check => differ.push(format!("{}/{}", one.paper, one.table)),
-                false => rewrite(docs, paper.document, &after)?,
+                false => {
+                    let of_page = chosen.iter().filter(|(of, _)| of.document == paper.document);
+                    let tables: Vec<&str> = of_page.map(|(_, table)| table.name).collect();
+                    rewrite(docs, paper.document, &stamped(&after, &provenance, &tables))?;
+                }
             }
         }
         made.push(one);
@@ -213,6 +217,13 @@ fn page_text(
         return Err(Error::input(path.display(), message));
     };
     Ok((text, after))
+}
+
+/// A page whose second line tells when this build made its tables, if it made all of them.
+pub fn stamped(page: &str, provenance: &Provenance, tables: &[&str]) -> String {
+    let Some(commit) = COMMIT else { return page.to_owned() };
+    let commit = commit.get(..8).unwrap_or(commit);
+    Stamp { day: &provenance.day(), version: env!("CARGO_PKG_VERSION"), commit }.on(page, tables)
 }
 
 /// Writes a page, whole or not at all.

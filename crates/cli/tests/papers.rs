@@ -72,6 +72,51 @@ fn a_table_is_printed_as_columns_as_json_and_into_its_page() {
     assert_eq!(fs::read_dir(&results).unwrap().count(), 1, "no other file is left");
 }
 
+/// Where a call makes all tables of a page; a page that has them already stays as it is, whatever the day.
+#[test]
+fn a_page_tells_in_its_second_line_when_and_by_which_build_it_was_made() {
+    let (_, text, _) = said(&papers(&[NAME, "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // A build outside of a checkout knows no commit.
+    let Some(commit) = json[0]["commit"].as_str() else { return };
+    let docs = tempfile::tempdir().unwrap();
+    fs::create_dir(docs.path().join("results")).unwrap();
+    let page = docs.path().join("results/detectors-compared.md");
+    let write = |line: &str, other: &str| {
+        let table = "<!-- table drawn-levels -->\n\n<!-- end -->\n";
+        fs::write(&page, format!("# Title\n{line}\n{table}{other}")).unwrap();
+    };
+    let read = || fs::read_to_string(&page).unwrap();
+    let folder = docs.path().display().to_string();
+    let made = || said(&papers(&[NAME, "--docs", &folder])).0;
+
+    let old = "*Measured 8 May 2020, version 0.0.1, commit 00000000; more.*";
+    write(old, "");
+    let today = || {
+        let date = Command::new("date").args(["-u", "+%-d %B %Y"]).env("LC_ALL", "C").output();
+        said(&date.unwrap()).1.trim().to_owned()
+    };
+    let before = today();
+    assert_eq!(made(), Some(0));
+    let days = [before, today()];
+    let text = read();
+    let new = text.lines().nth(1).unwrap().to_owned();
+    let commit = commit.get(..8).unwrap_or(commit);
+    let build = format!("version {}, commit {commit}", env!("CARGO_PKG_VERSION"));
+    let expected = days.map(|day| format!("*Measured {day}, {build}; more.*"));
+    assert!(expected.contains(&new), "{new}, not {expected:?}");
+
+    let earlier = text.replace(&new, old);
+    fs::write(&page, &earlier).unwrap();
+    assert_eq!(said(&papers(&[NAME, "--docs", &folder, "--check"])).0, Some(0));
+    assert_eq!((made(), read()), (Some(0), earlier), "with the tables that it has");
+
+    write(old, "<!-- table calibration -->\n<!-- end -->\n");
+    assert_eq!(made(), Some(0));
+    let text = read();
+    assert!(text.contains("separate, drawn 2") && text.lines().nth(1) == Some(old), "{text}");
+}
+
 #[test]
 fn what_is_wrong_is_one_line_and_nothing_is_made() {
     let home = tempfile::tempdir().unwrap();

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -79,6 +80,30 @@ impl Provenance {
             return call.clone();
         }
         narrows_report::command_line(self.command.iter().skip(1).map(String::as_str))
+    }
+
+    /// The day when the command started, UTC, as pages have it: `28 November 2026`.
+    pub fn day(&self) -> String {
+        const MONTHS: [&str; 12] = [
+            "January",
+            "February",
+            "March",
+            "April",
+            "May",
+            "June",
+            "July",
+            "August",
+            "September",
+            "October",
+            "November",
+            "December",
+        ];
+        let number = |at: Range<usize>| self.started.get(at)?.parse::<usize>().ok();
+        let month = number(5..7).and_then(|month| MONTHS.get(month.checked_sub(1)?));
+        match (number(8..10), month, number(0..4)) {
+            (Some(day), Some(month), Some(year)) => format!("{day} {month} {year}"),
+            _ => self.started.clone(),
+        }
     }
 
     /// That of `comparison`.
@@ -204,6 +229,24 @@ impl Provenance {
                 refused(format!("results without a {NAME}"))
             }
             _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_day_of_a_command_is_told_in_words() {
+        let mut provenance = Provenance::new("run", String::new(), false, None, &[]);
+        for (started, day) in [
+            ("2026-11-08T23:59:59Z", "8 November 2026"),
+            ("2027-01-31T00:00:00Z", "31 January 2027"),
+            ("2027-13-31", "2027-13-31"),
+        ] {
+            provenance.started = started.into();
+            assert_eq!(provenance.day(), day);
         }
     }
 }

@@ -20,6 +20,7 @@ mod page;
 mod runs;
 pub mod sbd;
 mod sequential;
+mod stamp;
 pub mod tr;
 pub mod verdict;
 
@@ -28,6 +29,7 @@ pub use grid::{Cell, Grid};
 pub use page::{page, plots};
 pub use runs::{Ask, Controls, Kept, Runs, Store, Told, Used};
 pub use sequential::ADAPTIVE;
+pub use stamp::Stamp;
 pub use verdict::{Judged, Verdict};
 
 use narrows_lab::catalogue::hint;
