@@ -43,7 +43,7 @@ loom := RUSTFLAGS="--cfg loom_models" cargo test --locked --target-dir $(or $(CA
 # libbpf is built by make too, and would go into our DESTDIR.
 cargo := env -u MAKEFLAGS -u MFLAGS -u DESTDIR -u PREFIX cargo
 musl := $(shell uname -m)-unknown-linux-musl
-units := narrows-export.service narrows-export.timer
+units := narrows-advise.service narrows-export.service narrows-export.timer
 completions := share/bash-completion/completions/narrows share/zsh/site-functions/_narrows share/fish/vendor_completions.d/narrows.fish
 
 install: setup setup-bpf ## the command with all hosts, BPF objects and completions, into PREFIX=/usr/local

@@ -361,6 +361,29 @@ fn all_that_is_linked_in_is_listed_with_the_text_of_its_licence() {
 }
 
 #[test]
+fn every_unit_is_in_every_package_and_goes_with_it() {
+    let read = |name: &str| std::fs::read_to_string(root().join(name)).unwrap();
+    let mut units = Vec::new();
+    for entry in std::fs::read_dir(root().join("packaging")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.ends_with(".service") || name.ends_with(".timer") {
+            units.push(name);
+        }
+    }
+    assert!(units.len() >= 3, "{units:?}");
+    for unit in units {
+        let enabled = read(&format!("packaging/{unit}")).contains("\n[Install]\n");
+        let with = ["crates/cli/Cargo.toml", "Makefile", "scripts/test-deb"];
+        let without = ["packaging/debian/prerm", "packaging/debian/postrm"];
+        for file in with.into_iter().chain(without.into_iter().filter(|_| enabled)) {
+            assert!(read(file).contains(&unit), "{file}: expected `{unit}`");
+        }
+    }
+    let says = "packaging/narrows-*.{service,timer}";
+    assert!(read("scripts/release").contains(says), "scripts/release: expected `{says}`");
+}
+
+#[test]
 fn whatever_has_the_command_in_it_has_the_licences() {
     for (file, says) in [
         ("packaging/Containerfile", "COPY licences "),

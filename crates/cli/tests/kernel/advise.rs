@@ -119,8 +119,13 @@ fn advise(host: &Host) -> Talk {
 }
 
 /// Ctrl-C; what it says from then on.
-fn interrupt(host: &Host, mut talk: Talk) -> Vec<String> {
-    host.sh(&format!("kill -INT {}", talk.child.id()));
+fn interrupt(host: &Host, talk: Talk) -> Vec<String> {
+    signal(host, talk, "INT")
+}
+
+/// The same by another signal.
+fn signal(host: &Host, mut talk: Talk, name: &str) -> Vec<String> {
+    host.sh(&format!("kill -{name} {}", talk.child.id()));
     let mut said = String::new();
     talk.output.read_to_string(&mut said).unwrap();
     assert!(talk.child.wait().unwrap().success());
@@ -250,7 +255,8 @@ fn what_a_killed_one_set_the_next_one_knows_and_unload_sets_back() {
     let line = host.refuses(&["advise"]);
     assert_eq!(line, "network namespace current: narrows kernel advise runs there already");
     backup(&host, true);
-    assert_eq!(interrupt(&host, next), ["endpoint 2, 10.88.2.1: regular: the end"]);
+    // As `systemctl stop` does.
+    assert_eq!(signal(&host, next, "TERM"), ["endpoint 2, 10.88.2.1: regular: the end"]);
     backup(&host, false);
 
     let mut killed = advise(&host);
