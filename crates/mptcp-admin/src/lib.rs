@@ -12,6 +12,7 @@ pub mod check;
 mod clock;
 mod interfaces;
 mod listeners;
+mod prometheus;
 pub mod recommend;
 mod sockets;
 pub mod status;

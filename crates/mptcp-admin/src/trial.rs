@@ -5,6 +5,7 @@
 //! `trial/report.rs` are the schema of `narrows kernel trial status --json`. Reports of several hosts are added up by
 //! [`merge()`].
 
+mod export;
 mod merge;
 mod report;
 

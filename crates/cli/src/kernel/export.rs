@@ -6,6 +6,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use narrows_mptcp_admin::status::{Status, export};
+use narrows_mptcp_admin::trial;
 use nix::fcntl::{Flock, FlockArg};
 use nix::libc;
 
@@ -26,7 +27,7 @@ pub fn export(args: &ExportArgs) -> Result<(), Error> {
     if !narrows_kernel::is_root() {
         return Err(Error::input("kernel export", "needs root"));
     }
-    let Some(folder) = &args.textfile else { return print(&Status::look().prometheus()) };
+    let Some(folder) = &args.textfile else { return print(&figures()) };
     let failed =
         |error| Error::input(folder.join(FILE).display(), format!("cannot write: {error}"));
     // Of two commands, one after the other. Others may open the folder, and hold a lock of it.
@@ -37,11 +38,17 @@ pub fn export(args: &ExportArgs) -> Result<(), Error> {
     let lock = lock.open(&path).map_err(cannot_open)?;
     let _lock = Flock::lock(lock, FlockArg::LockExclusive)
         .map_err(|(_, errno)| failed(io::Error::from(errno)))?;
-    let text = Status::look().prometheus();
+    let text = figures();
     let before = before(&folder.join(FILE)).map_err(failed)?;
     replace(folder, &text).map_err(failed)?;
     let rises = before.map(|before| export::rises(&before, &text)).unwrap_or_default();
     print(&rises.iter().map(|rise| format!("{rise}\n")).collect::<String>())
+}
+
+/// The status, and what the trial counts, if there is one that this build can read.
+fn figures() -> String {
+    let trial = trial::status().ok().flatten();
+    Status::look().prometheus() + &trial.map(|trial| trial.prometheus()).unwrap_or_default()
 }
 
 /// What was written last. The folder's owner may have laid something else there.

@@ -2,9 +2,9 @@
 
 use super::text::meaning;
 use super::{Connection, Control, Detection, Found, Namespace, Status};
-use narrows_foreign::Foreign;
+use crate::prometheus::{Samples, gauge, metric};
 use std::collections::BTreeMap;
-use std::fmt::{Display, Write};
+use std::fmt::Display;
 
 /// The counters of the fallback law, by control, build and reason.
 const FALLBACK: &str = "narrows_fallback_total";
@@ -31,36 +31,6 @@ const COUNTERS: &[(&str, &str, &str)] = &[
 /// has the sockets that it had.
 const REGISTERED: &str = "registered";
 const OLDER: &str = "older";
-
-/// Samples of a metric by their labels, which are sorted so.
-type Samples = BTreeMap<Vec<(&'static str, String)>, u64>;
-
-/// A metric's text: what it is, then its samples; nothing without a sample.
-fn metric(text: &mut String, name: &str, kind: &str, help: &str, samples: Samples) {
-    if samples.is_empty() {
-        return;
-    }
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
-    for (labels, value) in samples {
-        let labels: Vec<String> =
-            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        let labels =
-            if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(text, "{name}{labels} {value}");
-    }
-}
-
-fn gauge(text: &mut String, name: &str, help: &str, samples: Samples) {
-    metric(text, name, "gauge", help, samples);
-}
-
-/// A label's value as it stands between quotes: what a terminal would obey written out, and the escapes
-/// of the format.
-fn escaped(value: &str) -> String {
-    let line = |line| Foreign::from(line).to_string().replace('\\', "\\\\").replace('"', "\\\"");
-    value.split('\n').map(line).collect::<Vec<_>>().join("\\n")
-}
 
 impl Status {
     /// In the text format of Prometheus, without timestamps. Bytes and connections are those of the
@@ -134,7 +104,7 @@ impl Status {
         ];
         for (map, name, entries, room) in maps {
             let Some(map) = map else { continue };
-            let alone = |value| Samples::from([(Vec::new(), value)]);
+            let alone = |value: u64| Samples::from([(Vec::new(), value)]);
             gauge(text, &format!("{name}_entries"), entries, alone(map.entries as u64));
             gauge(text, &format!("{name}_max_entries"), room, alone(map.entries_max.into()));
         }
@@ -179,7 +149,7 @@ impl Status {
     /// What `count` has of each detection, a label with its value and a number each, summed over the
     /// connections of a namespace under one detector.
     fn detected(&self, count: impl Fn(&Detection) -> Vec<(&'static str, String, u64)>) -> Samples {
-        let mut samples = Samples::new();
+        let mut samples: Samples = Samples::new();
         for namespace in &self.namespaces {
             for detection in namespace.connections.iter().filter_map(|of| of.detection.as_ref()) {
                 for (label, value, n) in count(detection) {
@@ -196,7 +166,7 @@ impl Status {
     }
 
     fn connections(&self) -> Samples {
-        let mut samples = Samples::new();
+        let mut samples: Samples = Samples::new();
         for namespace in &self.namespaces {
             for connection in &namespace.connections {
                 let labels = vec![
@@ -212,7 +182,7 @@ impl Status {
 
     /// Those of the controls' counters that `more` has labels for, summed over older builds.
     fn counters(&self, more: impl Fn(&str) -> Option<Vec<(&'static str, String)>>) -> Samples {
-        let mut samples = Samples::new();
+        let mut samples: Samples = Samples::new();
         for control in &self.controls {
             for (name, value) in &control.counters {
                 let Some(more) = more(name) else { continue };
@@ -408,17 +378,6 @@ mod tests {
             let metric = line.split(' ').nth(2).unwrap();
             assert!(guide.contains(&format!("`{metric}`")), "docs/guide/watch.md has no {metric}");
         }
-    }
-
-    #[test]
-    fn values_of_labels_are_escaped() {
-        let samples = Samples::from([(vec![("netns", "a\"b\\c\nd".to_owned())], 3)]);
-        let mut text = String::new();
-        metric(&mut text, "m", "gauge", "help", samples);
-        let expected = "# HELP m help\n# TYPE m gauge\nm{netns=\"a\\\"b\\\\c\\nd\"} 3\n";
-        assert_eq!(text, expected);
-        assert_eq!(escaped("\u{1b}[2J\u{202e}ü"), "\\\\u001b[2J\\\\u202eü");
-        assert_eq!(escaped("\r\t'"), "\\\\r\\\\t'");
     }
 
     fn counter(build: &str, reason: &str, value: u64) -> String {
