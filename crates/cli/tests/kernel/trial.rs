@@ -2,6 +2,7 @@
 //! arm; what is bad is ended by the kernel alone, and nothing stays.
 
 use super::host::{Host, refused};
+use super::metrics;
 use super::paths::Process;
 use narrows_testkit::wait_until;
 use serde_json::Value;
@@ -71,6 +72,27 @@ for _ in range(count):
 print('ready', flush=True)
 if size >= 1e9: sys.stdin.read()";
 
+/// The other way round: a server that sends on all connections, and a client: `count` opens so many and reads.
+const DOWNLOADS: &str = "
+import socket, sys, threading, time
+def go_on(what, of): threading.Thread(target=what, args=[of], daemon=True).start()
+def send(b):
+    try:
+        while True: b.sendall(bytes(20000))
+    except OSError: pass # the client has ended
+def read(b):
+    while b.recv(1 << 20): pass
+def serve(a):
+    while True: go_on(send, a.accept()[0])
+for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 1):
+    a = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)
+    if len(sys.argv) > 1:
+        a.connect(('10.88.1.1', 5002)); go_on(read, a); time.sleep(0.02)
+    else:
+        a.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        a.bind(('', 5002)); a.listen(1000); go_on(serve, a)
+print('ready', flush=True); sys.stdin.read()";
+
 fn network(host: &Host) -> Process {
     host.sh(NETWORK);
     let mut server =
@@ -118,6 +140,11 @@ fn controls(host: &Host) -> Vec<Vec<String>> {
         by_token.entry(key).or_default().push(control);
     }
     by_token.into_values().collect()
+}
+
+/// Are subflows of one connection in different arms?
+fn mixed(all: &[Vec<String>]) -> bool {
+    all.iter().any(|one| one.iter().any(|two| *two != one[0]))
 }
 
 #[test]
@@ -172,7 +199,6 @@ fn subflows_of_a_connection_are_in_one_arm_and_stop_puts_all_back() {
     begin(&host, &["greno", "--against", "reno", "--share", "50%", "--mptcp-only"]);
     let _traffic = long(&host, "262", "24");
     let _plain = long(&host, "0", "4");
-    let mixed = |all: &[Vec<String>]| all.iter().any(|one| one.iter().any(|two| *two != one[0]));
     wait_until(30, || {
         let all = controls(&host);
         let pairs = all.iter().filter(|one| one.len() == 2).count();
@@ -200,6 +226,54 @@ fn subflows_of_a_connection_are_in_one_arm_and_stop_puts_all_back() {
 
     host.does(&["trial", "stop"]);
     assert!(controls(&host).concat().iter().all(|one| one == "reno"), "{:?}", controls(&host));
+    host.does(&["unload"]);
+    assert_eq!(host.state(), before);
+}
+
+/// A server is the accepting side, of the connection and of the subflows that join.
+#[test]
+fn a_server_draws_what_it_accepts_and_all_subflows_of_a_connection_are_in_one_arm() {
+    let Some(host) = Host::new("trial of a server") else { return };
+    host.sh(NETWORK);
+    // It announces its second address, and the client joins.
+    host.sh("ip -n server mptcp endpoint flush; ip mptcp endpoint add 10.88.2.1 id 2 signal");
+    let before = host.state();
+    host.does(&["load", "greno"]);
+    begin(&host, &["greno", "--against", "reno", "--share", "50%", "--mptcp-only"]);
+    let mut server = Process::start(&host, &["python3", "-c", DOWNLOADS]);
+    assert_eq!(server.line(), "ready");
+    let client = ["ip", "netns", "exec", "server", "python3", "-c", DOWNLOADS, "16"];
+    let mut client = Process::start(&host, &client);
+    assert_eq!(client.line(), "ready");
+    wait_until(30, || {
+        let all = controls(&host);
+        let tried = all.iter().filter(|one| one[0] == "nr_greno").count();
+        let pairs = all.iter().filter(|one| one.len() == 2).count();
+        match pairs == 16 && !mixed(&all) && (1..16).contains(&tried) {
+            true => Ok(()),
+            false => Err(format!("{pairs} pairs: {all:?}")),
+        }
+    });
+    // What is counted is what this side sends, over both subflows.
+    wait_until(10, || {
+        let now = status(&host);
+        let sends = |arm: &Value| arm["paths"].as_f64() > Some(1.5) && arm["bytes"] != 0;
+        match now["arms"].as_array().unwrap().iter().all(sends) {
+            true => Ok(()),
+            false => Err(now.to_string()),
+        }
+    });
+    let text = host.does(&["export"]);
+    let samples = metrics::parse(&text);
+    let values = |name: &str| -> Vec<f64> {
+        samples.iter().filter(|one| one.name == name).map(|one| one.value).collect()
+    };
+    assert_eq!(values("narrows_trial_connections_total").iter().sum::<f64>(), 16.0, "{text}");
+    assert_eq!(values("narrows_trial_ended_connections"), [0.0; 2], "{text}");
+    assert_eq!(values("narrows_trial_guard_broken"), [0.0; 3], "{text}");
+    host.does(&["trial", "stop"]);
+    let all = controls(&host);
+    assert!(!all.is_empty() && all.concat().iter().all(|one| one == "reno"), "{all:?}");
     host.does(&["unload"]);
     assert_eq!(host.state(), before);
 }
