@@ -41,7 +41,7 @@ impl Report {
             &mut text,
             "narrows_trial_guard_broken",
             "Was the trial ended by this guard?",
-            self.broken(),
+            self.broken_guards(),
         );
         text
     }
@@ -56,7 +56,7 @@ impl Report {
     }
 
     /// Of each guard that there is, by its name in the option.
-    fn broken(&self) -> Samples {
+    fn broken_guards(&self) -> Samples {
         let ended = self.ended.and_then(end_of);
         let Limits { goodput, retransmits, p95_srtt } = self.guards;
         let all = [
