@@ -235,8 +235,6 @@ fn every_page_is_once_in_the_table_of_contents() {
 fn pages_follow_one_order() {
     // A walk-through has each command with what it does.
     let walks = ["operator-day.md"];
-    // Of published papers: one build made all tables, and their conditions stand beside each.
-    let papers = ["bbr.md", "detection.md", "lisa.md", "nornet.md", "tr.md"];
     let [guide, method, results, scenarios, quic] = [
         "docs/guide",
         "docs/method",
@@ -254,12 +252,11 @@ fn pages_follow_one_order() {
             continue;
         }
         let name = path.file_name().unwrap().to_str().unwrap();
-        let of_paper = is_result && papers.contains(&name);
         let page = path.strip_prefix(root()).unwrap().display();
         let mut below = text.split_once('\n').unwrap_or_default().1.trim_start();
         if is_result {
             let (measured, rest) = below.split_once("\n\n").unwrap_or_default();
-            let says = measured.split(|c: char| !c.is_alphanumeric()).any(is_commit) || of_paper;
+            let says = measured.split(|c: char| !c.is_alphanumeric()).any(is_commit);
             if !measured.starts_with("*Measured ") || !says {
                 wrong.push(format!("{page}: expected *Measured DAY, .. COMMIT*: {measured:?}"));
             }
@@ -280,7 +277,7 @@ fn pages_follow_one_order() {
             _ => {}
         }
         let is_last = |at: usize| at + 1 == sections.len() && (at > 0 || is_result);
-        if !at("Limits").is_some_and(is_last) && !of_paper {
+        if !at("Limits").is_some_and(is_last) {
             wrong.push(format!("{page}: `Limits` is not the last section: {sections:?}"));
         }
     }
