@@ -1,7 +1,6 @@
 //! Which path of a connection does not pay, whatever its control: without it the connection would deliver
 //! more. `bbr` with `bbr.close` advises by itself; this is for the others. Whether an address pays that many
-//! connections use is pooled ([`Pool`]), and what each of many short ones sees, too ([`Turns`]). And which control and
-//! which links suit a machine ([`recommend`]).
+//! connections use is pooled ([`Pool`]). And which control and which links suit a machine ([`recommend`]).
 //!
 //! MPTCP delivers in order. What a path carries holds up all that was sent after it for the time D until it is
 //! acknowledged, and of that no more than a buffer of B bytes is sent. So a connection delivers at most B / D,
@@ -42,25 +41,61 @@
 
 mod look;
 pub mod losses;
-mod mind;
 mod pool;
 pub mod recommend;
-mod turns;
 
 pub use look::{Sample, window};
 pub use pool::{Pool, Votes};
-pub use turns::{Asked, Turns};
 
-use look::{Part, Shown, by_token};
-use mind::Mind;
+use look::{BUSY, GAIN, Part, drag};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
+
+/// Looks in a row, once a second.
+const LOOKS: u32 = 5;
+/// Looks until what the path had is delivered.
+const SETTLE: u32 = 5;
+/// So long a path is left alone, the first time; doubled to [`REST_MOST`].
+const REST: Duration = Duration::from_secs(60);
+const REST_MOST: Duration = Duration::from_secs(16 * 60);
+
+/// What is thought of a connection's worst path.
+#[derive(Clone, Debug)]
+enum Thought<P> {
+    /// All pay, but this one may not, since so many looks; `rate` is what was delivered in all, bytes/s,
+    /// smoothed over [`LOOKS`].
+    Pays { suspect: Option<P>, looks: u32, rate: f64 },
+    /// It is a backup, to see what is delivered without it. Looks, and the sum of rates of those that count.
+    Tried { without: Without<P>, looks: u32, sum: f64 },
+    /// It is a backup until then.
+    Parked { without: Without<P>, until: Duration },
+}
+
+/// A path that is a backup.
+#[derive(Clone, Copy, Debug)]
+struct Without<P> {
+    subflow: P,
+    /// With it this rate was delivered, bytes/s.
+    before: f64,
+    /// Looks in a row in which another path was busy all the time, and less was delivered than before.
+    worse: u32,
+}
+
+/// How long a path is left as it is.
+#[derive(Clone, Copy, Debug)]
+struct Rest {
+    /// Was it right that it was tried?
+    right: bool,
+    length: Duration,
+    until: Duration,
+}
 
 #[derive(Debug)]
 struct Connection<P> {
     last: BTreeMap<P, Sample<P>>,
     at: Duration,
-    mind: Mind<P>,
+    thought: Thought<P>,
+    rests: BTreeMap<P, Rest>,
 }
 
 /// Judges connections, by their tokens.
@@ -73,14 +108,26 @@ impl<P> Default for Judge<P> {
     }
 }
 
+impl<P> Thought<P> {
+    const INNOCENT: Thought<P> = Thought::Pays { suspect: None, looks: 0, rate: 0.0 };
+}
+
 impl<P: Copy + Ord> Judge<P> {
     /// Which subflows are to be backups, by a look at `now` (of a clock that begins anywhere).
     pub fn look(&mut self, now: Duration, samples: &[Sample<P>]) -> BTreeSet<P> {
-        let by_token = by_token(samples);
+        let mut by_token = BTreeMap::<u32, Vec<&Sample<P>>>::new();
+        for sample in samples {
+            by_token.entry(sample.token).or_default().push(sample);
+        }
         self.0.retain(|token, _| by_token.contains_key(token));
         let mut backups = BTreeSet::new();
         for (token, all) in by_token {
-            let new = || Connection { last: BTreeMap::new(), at: now, mind: Mind::default() };
+            let new = || Connection {
+                last: BTreeMap::new(),
+                at: now,
+                thought: Thought::INNOCENT,
+                rests: BTreeMap::new(),
+            };
             backups.extend(self.0.entry(token).or_insert_with(new).look(now, &all));
         }
         backups
@@ -90,19 +137,98 @@ impl<P: Copy + Ord> Judge<P> {
 impl<P: Copy + Ord> Connection<P> {
     fn look(&mut self, now: Duration, all: &[&Sample<P>]) -> Option<P> {
         let seconds = (now - self.at).as_secs_f64();
-        let parts = Part::all(&self.last, all).filter(|_| seconds > 0.0);
+        let parts: Vec<Part<P>> = all
+            .iter()
+            .filter_map(|one| Some(Part::between(self.last.get(&one.subflow)?, one)))
+            .collect();
         self.last = all.iter().map(|one| (one.subflow, **one)).collect();
         self.at = now;
-        if let Some(parts) = parts {
-            self.mind.think(now, &Shown::of(&parts, seconds));
+        if seconds > 0.0 && parts.len() == all.len() {
+            self.think(now, &parts, seconds);
         }
-        self.mind.wanted()
+        match self.thought {
+            Thought::Pays { suspect, looks, .. } => suspect.filter(|_| looks >= LOOKS),
+            Thought::Tried { without, .. } | Thought::Parked { without, .. } => {
+                Some(without.subflow)
+            }
+        }
+    }
+
+    fn think(&mut self, now: Duration, parts: &[Part<P>], seconds: f64) {
+        let delivered = parts.iter().map(|part| part.bytes + part.received).sum::<f64>() / seconds;
+        let is_backup =
+            |subflow: P| parts.iter().any(|part| part.subflow == subflow && part.backup);
+        let worse = |without: Without<P>| {
+            let busy = |part: &Part<P>| !part.backup && part.busy_s >= BUSY * seconds;
+            let is = delivered < without.before && parts.iter().any(busy);
+            Without { worse: if is { without.worse + 1 } else { 0 }, ..without }
+        };
+        self.thought = match self.thought.clone() {
+            Thought::Pays { suspect: Some(subflow), looks, rate }
+                if looks >= LOOKS && is_backup(subflow) =>
+            {
+                let without = worse(Without { subflow, before: rate, worse: 0 });
+                Thought::Tried { without, looks: 1, sum: 0.0 }
+            }
+            Thought::Pays { suspect, looks, rate } => {
+                match drag(parts, seconds).map(|found| found.subflow) {
+                    Some(one) if self.is_left(one, now) => Thought::INNOCENT,
+                    Some(one) => {
+                        let (looks, rate) =
+                            if suspect == Some(one) { (looks + 1, rate) } else { (1, 0.0) };
+                        let rate = rate + (delivered - rate) / f64::from(looks.min(LOOKS));
+                        Thought::Pays { suspect: Some(one), looks, rate }
+                    }
+                    None => Thought::INNOCENT,
+                }
+            }
+            // Closed, or regular again for another reason: what was seen before says nothing any more.
+            Thought::Tried { without, .. } | Thought::Parked { without, .. }
+                if !is_backup(without.subflow) =>
+            {
+                Thought::INNOCENT
+            }
+            Thought::Tried { without, looks, sum } => {
+                let (looks, sum) = (looks + 1, if looks >= SETTLE { sum + delivered } else { 0.0 });
+                let without = worse(without);
+                let over = looks >= SETTLE + LOOKS;
+                if over && GAIN * sum / f64::from(LOOKS) >= without.before {
+                    Thought::Parked { without, until: self.rest(without.subflow, true, now) }
+                } else if over || without.worse >= LOOKS {
+                    self.rest(without.subflow, false, now);
+                    Thought::INNOCENT
+                } else {
+                    Thought::Tried { without, looks, sum }
+                }
+            }
+            Thought::Parked { without, until } => match worse(without) {
+                without if now < until && without.worse < LOOKS => {
+                    Thought::Parked { without, until }
+                }
+                _ => Thought::INNOCENT,
+            },
+        };
+    }
+
+    /// Is a path left alone that was tried in vain?
+    fn is_left(&self, subflow: P, now: Duration) -> bool {
+        self.rests.get(&subflow).is_some_and(|rest| !rest.right && now < rest.until)
+    }
+
+    /// Until when a path is left as it is: twice as long as the last time after the same verdict, unless since
+    /// then it was for as long beyond suspicion.
+    fn rest(&mut self, subflow: P, right: bool, now: Duration) -> Duration {
+        let last = self.rests.get(&subflow);
+        let again = last.filter(|last| last.right == right && now < last.until + last.length);
+        let length = again.map_or(REST, |last| (2 * last.length).min(REST_MOST));
+        let until = now + length;
+        self.rests.insert(subflow, Rest { right, length, until });
+        until
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::mind::{LOOKS, Thought};
     use super::*;
 
     /// A connection over a fast path and a slow one, as the kernel would show it, and who parks it.
@@ -175,7 +301,7 @@ mod tests {
         }
 
         fn wanted(&self) -> bool {
-            let thought = &self.judge.0[&7].mind.thought;
+            let thought = &self.judge.0[&7].thought;
             !matches!(thought, Thought::Pays { looks, .. } if *looks < LOOKS)
         }
     }
@@ -304,7 +430,7 @@ mod tests {
         net.dragged(5);
         assert!(net.backup && net.parked.len() == 2, "judged by five looks more: {:?}", net.parked);
         net.dragged(9);
-        let thought = &net.judge.0[&7].mind.thought;
+        let thought = &net.judge.0[&7].thought;
         assert!(matches!(thought, Thought::Tried { .. }), "not by what came before: {thought:?}");
     }
 

@@ -1,7 +1,5 @@
 //! A look at a connection: what its subflows did since the last one, and which of them holds up the others.
 
-use std::collections::BTreeMap;
-
 /// What a scheduler gives a subflow at a time, bytes: Linux's MPTCP_SEND_BURST_SIZE (net/mptcp/protocol.c), 64 kB.
 const BURST: f64 = 65_428.0;
 /// As much as a path may cost before it is tried without it, a share of what is delivered.
@@ -29,15 +27,6 @@ pub struct Sample<P> {
     pub window: u64,
     /// Is it a backup, whoever wanted that?
     pub backup: bool,
-}
-
-/// Those of each connection, by its token.
-pub(crate) fn by_token<P>(samples: &[Sample<P>]) -> BTreeMap<u32, Vec<&Sample<P>>> {
-    let mut by_token = BTreeMap::<u32, Vec<&Sample<P>>>::new();
-    for sample in samples {
-        by_token.entry(sample.token).or_default().push(sample);
-    }
-    by_token
 }
 
 /// What a control lets be out that has a window of so many packets of `mss` bytes. That of a model law is twice what
@@ -82,39 +71,6 @@ impl<P: Copy> Part<P> {
     /// Until what is given to it now is acknowledged, s.
     fn holds(&self, seconds: f64) -> f64 {
         f64::from(self.srtt_us) / 1e6 + BURST * seconds / self.bytes
-    }
-}
-
-impl<P: Copy + Ord> Part<P> {
-    /// What all subflows of a connection did since the last look; none: one of them is new.
-    pub fn all(last: &BTreeMap<P, Sample<P>>, now: &[&Sample<P>]) -> Option<Vec<Part<P>>> {
-        now.iter().map(|one| Some(Part::between(last.get(&one.subflow)?, one))).collect()
-    }
-}
-
-/// What a look shows.
-#[derive(Debug)]
-pub(crate) struct Shown<P> {
-    /// What was sent and received, bytes/s.
-    pub delivered: f64,
-    /// The path that holds up the others.
-    pub drag: Option<P>,
-    /// Was a path that is no backup busy all the time?
-    pub busy: bool,
-    /// Those that are.
-    pub backups: Vec<P>,
-}
-
-impl<P: Copy + PartialEq> Shown<P> {
-    /// Of a connection.
-    pub fn of(parts: &[Part<P>], seconds: f64) -> Shown<P> {
-        let backups = parts.iter().filter(|part| part.backup);
-        Shown {
-            delivered: parts.iter().map(|part| part.bytes + part.received).sum::<f64>() / seconds,
-            drag: drag(parts, seconds).map(|found| found.subflow),
-            busy: parts.iter().any(|part| !part.backup && part.busy_s >= BUSY * seconds),
-            backups: backups.map(|part| part.subflow).collect(),
-        }
     }
 }
 

@@ -20,13 +20,12 @@
 //! number of its own: it takes less than the most that others could lose to prevent it, and what they are seen to lose
 //! to undo it. What one connection takes from another on a path that both use is gain here and loss there.
 //!
-//! Who cannot tell has no vote: who has been seen for fewer than `LOOKS` looks, as most short connections (those have
-//! one together, [`Turns`](crate::Turns)), and who has no other path and so keeps this one (Linux uses a backup where
-//! nothing else lives). Who began while it was a backup does not know what it would deliver with it. An idle connection
-//! votes with what it delivers, nothing.
+//! Who cannot tell has no vote: who has been seen for fewer than `LOOKS` looks, as most short connections, and who
+//! has no other path and so keeps this one (Linux uses a backup where nothing else lives). Who began while it was a
+//! backup does not know what it would deliver with it. An idle connection votes with what it delivers, nothing.
 
-use crate::look::{BUSY, GAIN, Part, Sample, by_token};
-use crate::mind::LOOKS;
+use crate::LOOKS;
+use crate::look::{BUSY, GAIN, Part, Sample};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -47,8 +46,7 @@ impl Votes {
         self.asked && self.gain >= self.loss
     }
 
-    /// With those of others.
-    pub fn join(&mut self, other: Votes) {
+    fn join(&mut self, other: Votes) {
         self.asked |= other.asked;
         self.gain += other.gain;
         self.loss += other.loss;
@@ -57,13 +55,13 @@ impl Votes {
 
 /// The values of the last [`LOOKS`] looks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Recent {
+struct Recent {
     values: [f64; LOOKS as usize],
     looks: u32,
 }
 
 impl Recent {
-    pub fn push(&mut self, value: f64) {
+    fn push(&mut self, value: f64) {
         self.values[(self.looks % LOOKS) as usize] = value;
         self.looks += 1;
     }
@@ -72,7 +70,7 @@ impl Recent {
         self.looks >= LOOKS
     }
 
-    pub fn mean(&self) -> f64 {
+    fn mean(&self) -> f64 {
         self.values.iter().sum::<f64>() / f64::from(self.looks.clamp(1, LOOKS))
     }
 }
@@ -155,9 +153,14 @@ impl<P: Copy + Ord, A: Copy + Ord> Pool<P, A> {
         from: impl Fn(P) -> A,
     ) -> BTreeMap<A, Votes> {
         let seconds = now.saturating_sub(self.at).as_secs_f64();
+        let mut by_token = BTreeMap::<u32, Vec<&Sample<P>>>::new();
+        for sample in samples {
+            by_token.entry(sample.token).or_default().push(sample);
+        }
         let (mut votes, mut known) = (BTreeMap::<A, Votes>::new(), BTreeMap::new());
-        for (token, all) in by_token(samples) {
-            let parts = Part::all(&self.last, &all).filter(|_| seconds > 0.0);
+        for (token, all) in by_token {
+            let between = |one: &&Sample<P>| Some(Part::between(self.last.get(&one.subflow)?, one));
+            let parts: Vec<Part<P>> = all.iter().filter_map(between).collect();
             let addresses: BTreeSet<A> = all.iter().map(|one| from(one.subflow)).collect();
             // Of one address: there is no other path.
             for address in addresses.iter().copied().filter(|_| addresses.len() > 1) {
@@ -165,8 +168,8 @@ impl<P: Copy + Ord, A: Copy + Ord> Pool<P, A> {
                 let ours: Vec<_> = all.iter().filter(|one| here(one.subflow)).collect();
                 let is_backup = ours.iter().any(|one| one.backup);
                 let mut one = self.known.get(&(token, address)).copied().unwrap_or_default();
-                if let Some(parts) = &parts {
-                    one.see(parts, here, is_backup, seconds);
+                if seconds > 0.0 && parts.len() == all.len() {
+                    one.see(&parts, here, is_backup, seconds);
                 }
                 let is_advised = ours.iter().any(|one| advised.contains(&one.subflow));
                 // Of several the path manager sets the first, whichever is meant.

@@ -6,11 +6,11 @@
 //! token). The kernel's own, up to Linux 6.18, sets an endpoint: of every connection in the namespace
 //! the first subflow from the endpoint's address, and those that join later (`mptcp_pm_nl_set_flags`).
 //! So there all connections with a subflow from that address decide ([`Pool`]): what those gain that have
-//! the advice must not be less than what the others lose. Short ones ask for it together ([`Turns`]).
+//! the advice must not be less than what the others lose.
 
 mod record;
 
-use narrows_advice::{Judge, Pool, Sample, Turns, Votes, window};
+use narrows_advice::{Judge, Pool, Sample, Votes, window};
 use narrows_kernel::pins::{self, Held};
 use narrows_kernel::register::is_ours;
 use narrows_kernel::{Error, is_root, state};
@@ -108,7 +108,6 @@ pub struct Follower {
     others: bool,
     judged: Judged,
     pool: Pool<Subflow, IpAddr>,
-    turns: Turns<Subflow, IpAddr>,
     made: Made,
     /// Is that what a killed one recorded, and not yet compared with what there is?
     resumed: bool,
@@ -135,7 +134,6 @@ impl Follower {
             others,
             judged: Judged { judge: Judge::default(), began: Instant::now() },
             pool: Pool::default(),
-            turns: Turns::default(),
             made,
             resumed: true,
             record,
@@ -197,13 +195,7 @@ impl Follower {
         let Judged { judge, began } = &mut self.judged;
         let at = now - *began;
         advised.extend(judge.look(at, &judged));
-        let from = |subflow: Subflow| subflow.local.ip();
-        let mut votes = self.pool.look(at, &all, &advised, from);
-        let short = self.turns.look(at, &judged, from);
-        for (address, more) in short.votes {
-            votes.entry(address).or_default().join(more);
-        }
-        advised.extend(&short.subflows);
+        let votes = self.pool.look(at, &all, &advised, |subflow| subflow.local.ip());
         let seen = look(&sockets, &advised);
         if self.resumed {
             // The kernel's path manager is asked only where endpoints were set.
@@ -251,15 +243,13 @@ impl Follower {
         }
         let endpoints = pm::endpoints()?;
         let before: Vec<IpAddr> = self.made.endpoints.values().copied().collect();
-        let mut in_vain = BTreeSet::new();
         for &&Seen { subflow, .. } in &wanted {
             let address = subflow.local.ip();
-            let is_short = short.subflows.contains(&subflow);
             let ineffective = self.made.subflows.contains(&subflow) || before.contains(&address);
             if !ineffective && self.made.endpoints.values().any(|set| *set == address) {
                 continue;
             }
-            if self.rests.contains_key(&address) || (is_short && in_vain.contains(&address)) {
+            if self.rests.contains_key(&address) {
                 continue;
             }
             let set = match ineffective {
@@ -273,11 +263,6 @@ impl Follower {
                     lines.push(format!("endpoint {id}, {address}: backup: {whose}"));
                 }
                 Ok(Set::Later) => {}
-                // Said of all of them once, as others come each second.
-                Err(why) if is_short => {
-                    in_vain.insert(address);
-                    problems.push(format!("short connections from {address}: not done: {why}"));
-                }
                 Err(why) => problems.push(format!("{subflow}: not done: {why}")),
             }
         }
