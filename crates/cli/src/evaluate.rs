@@ -79,11 +79,16 @@ pub fn evaluate(args: &EvaluateArgs) -> Result<(), Error> {
             "narrows: --seeds {few}: from fewer than {LEAST_SEEDS} every verdict on runs is `cannot be told`, unless the law ends one"
         ));
     }
+    // First what this machine may be unable to run, as it tells that at once.
+    let mut order: Vec<usize> = (0..hosts.len()).collect();
+    order.sort_by_key(|at| !hosts[*at].real_time());
     let mut found = Vec::new();
-    for &host in &hosts {
-        let laws = on_host(host, &laws, &criteria, args, store.as_ref(), &stop)?;
-        found.push(OnHost { host: host.id(), laws });
+    for at in order {
+        let laws = on_host(hosts[at], &laws, &criteria, args, store.as_ref(), &stop)?;
+        found.push((at, OnHost { host: hosts[at].id(), laws }));
     }
+    found.sort_by_key(|(at, _)| *at);
+    let found: Vec<OnHost> = found.into_iter().map(|(_, on)| on).collect();
     let all = || found.iter().flat_map(|on| on.laws.iter().map(move |of| (on.host, of)));
     let made: Vec<Made> =
         all().map(|(host, (law, criteria))| made(args, host, law, criteria)).collect();

@@ -1,6 +1,6 @@
 //! `narrows papers`: published figures beside ours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -106,7 +106,7 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     let runs = Runs::new(form, args.seeds, store.as_ref(), jobs, &stop, &told)?.on(host);
     let runs = if args.adaptive { runs.adaptive() } else { runs };
     let (mut made, mut differ, mut left_out) = (Vec::new(), Vec::new(), String::new());
-    let mut shown_tables = Vec::new();
+    let (mut shown_tables, mut changed) = (Vec::new(), BTreeSet::new());
     for (at, (paper, table)) in chosen.iter().enumerate() {
         if at > 0 && chosen[at - 1].0.name != paper.name {
             runs.forget();
@@ -142,15 +142,22 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
                 true => {}
                 false if args.check => differ.push(format!("{}/{}", one.paper, one.table)),
                 false => {
-                    let of_page = chosen.iter().filter(|(of, _)| of.document == paper.document);
-                    let tables: Vec<&str> = of_page.map(|(_, table)| table.name).collect();
-                    rewrite(docs, paper.document, &stamped(&after, &provenance, &tables))?;
+                    rewrite(docs, paper.document, &after)?;
+                    changed.insert(paper.document);
                 }
             }
         }
         made.push(one);
     }
     progress.end();
+    // All are made: before, a page would tell of tables that are not.
+    for (docs, name) in
+        args.docs.iter().flat_map(|docs| changed.iter().map(move |name| (docs, *name)))
+    {
+        let of_page = shown_tables.iter().filter(|(of, _)| of.document == name);
+        let tables: Vec<&str> = of_page.map(|(_, table)| table.name).collect();
+        rewrite(docs, name, &stamped(&read_page(docs, name)?, &provenance, &tables))?;
+    }
     let tables: Vec<_> =
         shown_tables.iter().zip(&made).map(|((of, table), one)| (*of, *table, &one.grid)).collect();
     if made.is_empty() {
@@ -211,12 +218,17 @@ fn page_text(
     grid: &Grid,
 ) -> Result<(String, String), Error> {
     let path = docs.join(paper.document);
-    let text = std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?;
+    let text = read_page(docs, paper.document)?;
     let Some(after) = replaced(&text, table.name, grid) else {
         let message = format!("expected <!-- table {} --> and <!-- end --> after it", table.name);
         return Err(Error::input(path.display(), message));
     };
     Ok((text, after))
+}
+
+fn read_page(docs: &Path, name: &str) -> Result<String, Error> {
+    let path = docs.join(name);
+    Ok(std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?)
 }
 
 /// A page whose second line tells when this build made its tables, if it made all of them.

@@ -108,8 +108,8 @@ pub fn apart(a: i64, b: i64) -> bool {
 pub struct Ended {
     /// What is wrong with it, if it is damaged or ends too early; it was read up to there.
     pub damage: Option<String>,
-    /// Packets that were given [early](Sorted::early).
-    pub early: u64,
+    /// Packets that were given [behind](Sorted::behind) later ones.
+    pub behind: u64,
 }
 
 /// Gives every packet to `each`, in `order`.
@@ -132,7 +132,7 @@ pub fn for_each(
     }
     sorted.end(&mut each);
     let damage = readings.into_iter().find_map(|reading| reading.packets.damage);
-    Ok(Ended { damage, early: sorted.early() })
+    Ok(Ended { damage, behind: sorted.behind() })
 }
 
 /// Bytes that tell of every capture how long its first block is: pcap's header.

@@ -1,7 +1,8 @@
 //! Packets in the order of time, of a capture that has them in disorder.
 //!
 //! Packets wait for others that come late. Of a file it is known how late these come; of a stream they wait as long as the
-//! latest came late in this period of ten seconds and in that before it. If too many wait, the first are given early.
+//! latest came late in this period of ten seconds and in that before it. If too many wait, the first are given. What is
+//! given behind a later one all the same is counted.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +29,9 @@ pub struct Sorted {
     /// By their times, and the order in which they came.
     waiting: BTreeMap<(i64, u64), Waiting>,
     added: u64,
-    /// Those that were given early.
-    early: u64,
+    /// The latest time of those that were given, and how many were given behind it.
+    given: Option<i64>,
+    behind: u64,
     /// Room of packets that wait no more.
     spare: Vec<Vec<u8>>,
 }
@@ -76,9 +78,9 @@ impl Sorted {
         self.disorder
     }
 
-    /// Those that were given before others could come late, as too many waited.
-    pub fn early(&self) -> u64 {
-        self.early
+    /// Those that were given behind later ones: they came later than others had to wait, or than so many could.
+    pub fn behind(&self) -> u64 {
+        self.behind
     }
 
     /// Packets may come as late as this one, which is [added](Sorted::add) next.
@@ -103,9 +105,10 @@ impl Sorted {
         if newest.saturating_sub(packet.time) >= BACK {
             // The clock was set back, or ahead for a moment.
             self.end(each);
-            self.newest = Some(packet.time);
+            (self.newest, self.given) = (Some(packet.time), None);
         }
         if self.wait == 0 && self.waiting.is_empty() {
+            self.count(packet.time);
             return each(packet);
         }
         let Packet { number, time, link, data, wire, .. } = packet;
@@ -116,11 +119,9 @@ impl Sorted {
         self.waiting.insert((time, self.added), Waiting { number, link, data: room, wire });
         let until = self.newest.map_or(time, |newest| newest.saturating_sub(self.wait));
         while let Some(&(first, _)) = self.waiting.keys().next() {
-            let early = first > until;
-            if early && self.waiting.len() <= WAITING {
+            if first > until && self.waiting.len() <= WAITING {
                 break;
             }
-            self.early += u64::from(early);
             self.give(each);
         }
     }
@@ -135,18 +136,27 @@ impl Sorted {
     /// The first that waits.
     fn give(&mut self, each: &mut impl FnMut(Packet)) {
         let Some(((time, _), of)) = self.waiting.pop_first() else { return };
+        self.count(time);
         let Waiting { number, link, data, wire } = of;
         each(Packet { number, time, link, data: &data, wire, skip: None });
         self.spare.push(data);
     }
+
+    /// One that is given now.
+    fn count(&mut self, time: i64) {
+        let given = *self.given.get_or_insert(time);
+        // Where no disorder is known, a clock was set back by a little.
+        self.behind += u64::from(self.disorder > 0 && given.saturating_sub(time) >= DISORDER);
+        self.given = Some(given.max(time));
+    }
 }
 
-/// The note on packets that were given early.
-pub fn early_note(early: u64, packets: u64) -> Option<String> {
-    (early > 0).then(|| {
+/// The note on packets that were given behind later ones.
+pub fn behind_note(behind: u64, packets: u64) -> Option<String> {
+    (behind > 0).then(|| {
         format!(
-            "{early} of {packets} packets may be read out of order: more than {WAITING} came within the time by which \
-             some are late"
+            "{behind} of {packets} packets are read out of order: they came later than others before them in the last \
+             10 s, or behind {WAITING} packets"
         )
     })
 }
@@ -177,7 +187,7 @@ mod tests {
         // In the period of that packet, and in the next.
         assert_eq!([waiting[500], waiting[1999]], [39, 39]);
         assert_eq!([waiting[2000], waiting[2999]], [0, 0]);
-        assert_eq!((given.len(), sorted.early()), (3000, 0));
+        assert_eq!((given.len(), sorted.behind()), (3000, 1));
         assert_eq!(given.windows(2).filter(|two| two[0] > two[1]).count(), 1);
         assert_eq!(sorted.disorder(), 390 * MS);
     }
@@ -196,21 +206,26 @@ mod tests {
     }
 
     #[test]
-    fn more_packets_than_can_wait_are_given_early_and_counted() {
+    fn what_comes_behind_more_packets_than_can_wait_is_counted() {
         let (mut sorted, mut given) = (Sorted::new(BACK - 1), 0);
-        let more = 10;
+        let more = 2000;
         for n in 0..(WAITING + more) as i64 {
             sorted.add(packet(n * 1000), &mut |packet| {
                 assert_eq!(packet.time, given * 1000);
                 given += 1;
             });
         }
-        assert_eq!((given as usize, sorted.early()), (more, more as u64));
-        sorted.end(&mut |_| given += 1);
-        assert_eq!((given as usize, sorted.early()), (WAITING + more, more as u64));
-        assert_eq!(early_note(0, 9), None);
-        let note = "10 of 50000 packets may be read out of order: more than 47127 came within the time by which some \
-                    are late";
-        assert_eq!(early_note(sorted.early(), 50_000).unwrap(), note);
+        assert_eq!((given as usize, sorted.behind()), (more, 0));
+        // Nothing later is given yet; a millisecond behind what is; more.
+        for (late, behind) in [(more as i64 * 1000, 0), (999_000, 1), (500, 2)] {
+            sorted.add(packet(late), &mut |_| ());
+            assert_eq!(sorted.behind(), behind, "{late}");
+        }
+        sorted.end(&mut |_| ());
+        assert_eq!(sorted.behind(), 2);
+        assert_eq!(behind_note(0, 9), None);
+        let note = "2 of 50000 packets are read out of order: they came later than others before them in the last 10 s, \
+                    or behind 47127 packets";
+        assert_eq!(behind_note(sorted.behind(), 50_000).unwrap(), note);
     }
 }

@@ -18,7 +18,7 @@ use crate::others::Others;
 use crate::packet::{End, Packet, Segment};
 use crate::sizes::{COUNTED, Flows, forget_half};
 use crate::skipped::Skipped;
-use crate::sorted::{Sorted, early_note};
+use crate::sorted::{Sorted, behind_note};
 use crate::survey::{Captured, again_note, choose, cut_note, name, place, read};
 use crate::tally::{Entry, Way};
 use crate::translated::{self, Translated, translated};
@@ -106,9 +106,9 @@ pub struct Stream {
     /// What the clock lacks since it was set back, nanoseconds; and by how much it went back at most.
     lacks: i64,
     back: i64,
-    /// By how much packets were behind others, nanoseconds; and how many were given early.
+    /// By how much packets were behind others, nanoseconds; and how many were given behind later ones.
     disorder: i64,
-    early: u64,
+    out_of_order: u64,
     /// The packet before was behind the newest, too.
     behind: bool,
     /// Flows that were large enough, and had no place.
@@ -171,7 +171,7 @@ impl Stream {
             lacks: 0,
             back: 0,
             disorder: 0,
-            early: 0,
+            out_of_order: 0,
             behind: false,
             crowded: false,
         })
@@ -198,7 +198,7 @@ impl Stream {
         let mut sorted = Sorted::default();
         let damage = capture::follow(from, |packet| {
             sorted.learn(&packet);
-            (self.disorder, self.early) = (sorted.disorder(), sorted.early());
+            (self.disorder, self.out_of_order) = (sorted.disorder(), sorted.behind());
             sorted.add(packet, &mut |packet| {
                 if result.is_ok() {
                     result = self.packet(&packet, &mut tell);
@@ -206,7 +206,7 @@ impl Stream {
             });
             result.is_ok()
         });
-        self.early = sorted.early();
+        self.out_of_order = sorted.behind();
         sorted.end(&mut |packet| {
             if result.is_ok() {
                 result = self.packet(&packet, &mut tell);
@@ -482,7 +482,7 @@ impl Stream {
             .chain(cut_note(self.cut, self.packets))
             .chain(back)
             .chain(disorder_note(self.disorder))
-            .chain(early_note(self.early, self.packets))
+            .chain(behind_note(self.out_of_order, self.packets))
             .chain(again_note(copies.sum(), self.packets))
             .chain(largest.map(|largest| translated::note(count, largest)))
             .collect()

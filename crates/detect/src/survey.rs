@@ -9,7 +9,7 @@ use crate::packet::{End, Packet, Segment, Skip, ends_name, segment};
 use crate::place::{At, Clue, Decided, Why, places};
 use crate::sizes::{COUNTED, Flows, forget_half, leave_small, left_out};
 use crate::skipped::Skipped;
-use crate::sorted::early_note;
+use crate::sorted::behind_note;
 use crate::tally::{Entry, Way};
 use crate::translated::{self, translated};
 use crate::{Error, Input, Limits, Signal, Traffic, mptcp};
@@ -69,8 +69,8 @@ struct Counted {
     /// When the first came and the last.
     span: Option<(i64, i64)>,
     damage: Option<String>,
-    /// Those that were given early.
-    early: u64,
+    /// Those that were given behind later ones.
+    behind: u64,
     course: Course,
 }
 
@@ -78,7 +78,7 @@ struct Counted {
 fn count(input: &Input, order: &Order) -> Result<Counted, Error> {
     let mut counted = Counted::default();
     let mut copies = Copies::default();
-    let capture::Ended { damage, early } = capture::for_each(input, order, |packet| {
+    let capture::Ended { damage, behind } = capture::for_each(input, order, |packet| {
         counted.packets += 1;
         let segment = match read(&packet) {
             Ok(segment) => segment,
@@ -114,7 +114,7 @@ fn count(input: &Input, order: &Order) -> Result<Counted, Error> {
         }
         entry.see(way, packet.time, &segment, again);
     })?;
-    (counted.damage, counted.early) = (damage, early);
+    (counted.damage, counted.behind) = (damage, behind);
     Ok(counted)
 }
 
@@ -130,7 +130,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     if !order.is_plain() {
         counted = count(input, &order)?;
     }
-    let Counted { mut flows, forgotten, packets, skipped, cut, span, damage, early, .. } = counted;
+    let Counted { mut flows, forgotten, packets, skipped, cut, span, damage, behind, .. } = counted;
     let (start, end) = span.unwrap_or_default();
     let skips = skipped.note(packets);
     flows.values_mut().flat_map(|entry| &mut entry.ways).for_each(Way::end);
@@ -160,8 +160,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let share = |sized: &[(_, Entry)]| others.share(sized.iter().map(|(_, of)| of.bytes()).sum());
     let small = leave_small(&mut sized, limits.packets, packets_of, share, "data");
     let small = small.map_err(|message| Error::input(input.name(), message))?;
-    let early = early_note(early, packets);
-    let order_notes = order.notes().into_iter().chain(early);
+    let order_notes = order.notes().into_iter().chain(behind_note(behind, packets));
     let notes = skips.into_iter().chain(cut).chain(order_notes).chain(twice).chain(nat);
     let Some(signal) = signal.filter(|_| !others.is_cut()) else {
         let message = others.none(&skipped, packets, limits, LONG_ENOUGH);

@@ -99,21 +99,18 @@ fn packets_less_than_a_second_late_are_sorted() {
     }
 }
 
-/// One comes 0.9 s late, and soon after it many at once.
+/// Two of one time come 0.9 s late, behind more packets than can wait.
 #[test]
 fn where_more_come_than_can_wait_a_note_says_so() {
     let mut packets = records(&[flow(1), flow(2)].concat());
     let late = packets[2000].0;
-    packets.extend((0..50_000).map(|n| (late + 1_500 * MS + n * 1000, vec![0; 20], 20)));
+    packets.extend((0..50_000).map(|n| (late + 100 * MS + n * 1000, vec![0; 20], 20)));
     packets.sort_by_key(|(time, ..)| time + if *time == late { 900 * MS } else { 0 });
     let source = open(file(101, &packets));
     let notes = &source.recording().notes;
-    let what = " of 58000 packets may be read out of order: more than 47127 came within the time by which some are \
-                late";
-    let early = notes.iter().find_map(|note| note.strip_suffix(what));
-    let early: u64 = early.unwrap_or_else(|| panic!("{notes:?}")).parse().unwrap();
-    // Too many by themselves, and in the 0.9 s before them and behind them 800 packets a second.
-    assert!((50_000 - 47_127..50_000 - 47_127 + 2_000).contains(&early), "{early}");
+    let note = "2 of 58000 packets are read out of order: they came later than others before them in the last 10 s, or \
+                behind 47127 packets";
+    assert!(notes.iter().any(|of| of == note), "{notes:?}");
 }
 
 #[test]

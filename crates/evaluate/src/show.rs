@@ -96,11 +96,16 @@ fn most_worse(outcome: &Outcome) -> Option<(&Found, &Own)> {
 
 /// In how many criteria it is, and in how many of them by more than the limit.
 fn count_worse(outcomes: &[Outcome]) -> [usize; 2] {
-    let all = outcomes.iter().filter_map(|one| Some((one.limit, most_worse(one)?.1.mean)));
-    [all.clone().count(), all.filter(|(limit, mean)| mean > limit).count()]
+    let all = outcomes.iter().filter_map(|one| Some((one.limit, most_worse(one)?.1)));
+    [all.clone().count(), all.filter(|(limit, own)| is_above(own, *limit)).count()]
 }
 
-/// Harm in that cell, bold if it is above the limit, and in how many of the cells compared the law is worse.
+/// Is it surely worse by more than the limit?
+fn is_above(own: &Own, limit: f64) -> bool {
+    own.low.is_some_and(|low| low > limit)
+}
+
+/// Harm in that cell, bold if it is surely above the limit, and in how many of the cells compared the law is worse.
 fn said_worse(outcome: &Outcome) -> String {
     let all = outcome.compared().count();
     match most_worse(outcome) {
@@ -109,7 +114,7 @@ fn said_worse(outcome: &Outcome) -> String {
         Some((_, own)) => {
             let harm = bounds(own.mean, own.low, own.high);
             let text = format!("{harm}, {} of {all}", outcome.worse().count());
-            if own.mean > outcome.limit { format!("**{text}**") } else { text }
+            if is_above(own, outcome.limit) { format!("**{text}**") } else { text }
         }
     }
 }

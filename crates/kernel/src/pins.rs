@@ -23,6 +23,7 @@ use narrows_laws::catalogue::{control_of_kernel_name, kernel_name};
 use narrows_laws::{Control, Params};
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{self, DirBuilder, File};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
@@ -427,9 +428,12 @@ fn rename(from: &Path, to: &Path) -> Result<(), Error> {
     fs::rename(from, to).map_err(Error::io(from, "rename"))
 }
 
-/// The names in a folder, sorted.
+/// The names in a folder, sorted; none of one that is not there, as when another command unloads all.
 fn names(folder: &Path) -> Result<Vec<String>, Error> {
-    let entries = fs::read_dir(folder).map_err(Error::io(folder, "read"))?;
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(Error::io(folder, "read"))?,
+    };
     let mut names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();

@@ -232,7 +232,8 @@ impl Sender {
 
     /// It begins to send, or again after a silence, which counts neither as delays nor as a rate.
     pub fn start(&mut self, now: Nanos) {
-        (self.sampled, self.adjusted, self.counted) = (now, now, (self.sent, self.acked));
+        (self.sampled, self.adjusted, self.calm_since) = (now, now, now);
+        self.counted = (self.sent, self.acked);
     }
 
     /// Target of the media's rate, bit/s.

@@ -47,7 +47,10 @@ pub fn export(args: &ExportArgs) -> Result<(), Error> {
 
 /// The status, and what the trial counts, if there is one that this build can read.
 fn figures() -> String {
-    let trial = trial::status().ok().flatten();
+    let trial = trial::status().unwrap_or_else(|error| {
+        crate::note(&format!("narrows: the trial is left out: {error}"));
+        None
+    });
     Status::look().prometheus() + &trial.map(|trial| trial.prometheus()).unwrap_or_default()
 }
 

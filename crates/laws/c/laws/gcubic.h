@@ -48,7 +48,8 @@
  * tried.
  * BCP 133, 6.2: the one explicit signal is CE, which tunnels pass on by RFC 6040.
  * BCP 133, 7.4: it sends no packet. An event reads the words of at most seven other paths, in
- * integers, and a path keeps at most 17 words of 64 bits. Power was not measured.
+ * integers. A path keeps 24 words of 64 bits, and 8 that its siblings read; a detector has its own.
+ * Power was not measured.
  * BCP 133, 7.6: what receivers gain is said in 8. A sender that says of no paths that they share
  * has a share for each, as uncoupled flows. A router that drops, marks or delays packets slows a
  * path, and the paths that are taken to share with it, as CUBIC with these losses; who loads two
