@@ -155,8 +155,8 @@ impl Sorted {
 pub fn behind_note(behind: u64, packets: u64) -> Option<String> {
     (behind > 0).then(|| {
         format!(
-            "{behind} of {packets} packets are read out of order: they came later than others before them in the last \
-             10 s, or behind {WAITING} packets"
+            "{behind} of {packets} packets are read out of order: later ones were read before they came, as none was \
+                so late in the last 10 s or {WAITING} is the most that wait"
         )
     })
 }
@@ -224,8 +224,8 @@ mod tests {
         sorted.end(&mut |_| ());
         assert_eq!(sorted.behind(), 2);
         assert_eq!(behind_note(0, 9), None);
-        let note = "2 of 50000 packets are read out of order: they came later than others before them in the last 10 s, \
-                    or behind 47127 packets";
+        let note = "2 of 50000 packets are read out of order: later ones were read before they came, as none was \
+                so late in the last 10 s or 47127 is the most that wait";
         assert_eq!(behind_note(sorted.behind(), 50_000).unwrap(), note);
     }
 }

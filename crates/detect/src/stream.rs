@@ -206,12 +206,12 @@ impl Stream {
             });
             result.is_ok()
         });
-        self.out_of_order = sorted.behind();
         sorted.end(&mut |packet| {
             if result.is_ok() {
                 result = self.packet(&packet, &mut tell);
             }
         });
+        self.out_of_order = sorted.behind();
         result?;
         let (_, end) = self.span.unwrap_or_default();
         self.advance(end, &mut tell)?;

@@ -108,8 +108,8 @@ fn where_more_come_than_can_wait_a_note_says_so() {
     packets.sort_by_key(|(time, ..)| time + if *time == late { 900 * MS } else { 0 });
     let source = open(file(101, &packets));
     let notes = &source.recording().notes;
-    let note = "2 of 58000 packets are read out of order: they came later than others before them in the last 10 s, or \
-                behind 47127 packets";
+    let note = "2 of 58000 packets are read out of order: later ones were read before they came, as none was \
+                so late in the last 10 s or 47127 is the most that wait";
     assert!(notes.iter().any(|of| of == note), "{notes:?}");
 }
 

@@ -352,7 +352,8 @@ fn packets_that_come_late_are_sorted() {
     assert!(notes.iter().any(|of| of == note), "{notes:?}");
 }
 
-/// One comes 0.9 s late, behind more packets than can wait, as nobody could know before; a second one soon after it, when others wait.
+/// One comes 0.9 s late, behind more packets than can wait, as nobody could know before; a second one soon after it,
+/// when others wait.
 #[test]
 fn where_more_come_than_can_wait_a_note_says_so() {
     let mut packets = two();
@@ -362,8 +363,8 @@ fn where_more_come_than_can_wait_a_note_says_so() {
         .sort_by_key(|(time, ..)| time + if [late, again].contains(time) { 900 * MS } else { 0 });
     let part = stream(file(101, &packets), 1 << 16, TWO, |_| Ok(())).unwrap();
     let notes = &part.recording.notes;
-    let note = "1 of 110000 packets are read out of order: they came later than others before them in the last 10 s, or \
-                behind 47127 packets";
+    let note = "1 of 110000 packets are read out of order: later ones were read before they came, as none was \
+                so late in the last 10 s or 47127 is the most that wait";
     assert!(notes.iter().any(|of| of == note), "{notes:?}");
 }
 
