@@ -1,6 +1,6 @@
 //! `narrows papers`: published figures beside ours.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -91,7 +91,8 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     // Before hours of runs.
     if let Some(docs) = &args.docs {
         chosen.iter().try_for_each(|(paper, table)| {
-            page_text(docs, paper, table, &Grid::default()).map(drop)
+            let page = read_page(docs, paper.document)?;
+            with_table(docs, &page, paper, table, &Grid::default()).map(drop)
         })?;
     }
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
@@ -106,58 +107,58 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     let runs = Runs::new(form, args.seeds, store.as_ref(), jobs, &stop, &told)?.on(host);
     let runs = if args.adaptive { runs.adaptive() } else { runs };
     let (mut made, mut differ, mut left_out) = (Vec::new(), Vec::new(), String::new());
-    let (mut shown_tables, mut changed) = (Vec::new(), BTreeSet::new());
+    let mut shown_tables = Vec::new();
     for (at, (paper, table)) in chosen.iter().enumerate() {
         if at > 0 && chosen[at - 1].0.name != paper.name {
             runs.forget();
         }
         let place = format!("{}/{} ({} of {})", paper.name, table.name, at + 1, chosen.len());
         progress.of(place);
-        let grid = match table.made(&runs)? {
-            Outcome::Grid(grid) => grid,
+        match table.made(&runs)? {
             Outcome::LeftOut(why) => {
                 let _ = writeln!(left_out, "  {}/{}: {why}", paper.name, table.name);
-                continue;
             }
-        };
-        let one = Made {
-            paper: paper.name,
-            table: table.name,
-            about: table.about,
-            version: env!("CARGO_PKG_VERSION"),
-            commit: COMMIT,
-            quick: args.quick,
-            seeds: args.seeds,
-            host: host.id(),
-            grid,
-        };
-        shown_tables.push((*paper, *table));
-        if let Some(store) = &store {
-            write(store.folder(), &one)?;
-        }
-        if let Some(docs) = &args.docs {
-            // As it is now: somebody may have written in it meanwhile.
-            let (before, after) = page_text(docs, paper, table, &one.grid)?;
-            match before == after {
-                true => {}
-                false if args.check => differ.push(format!("{}/{}", one.paper, one.table)),
-                false => {
-                    rewrite(docs, paper.document, &after)?;
-                    changed.insert(paper.document);
+            Outcome::Grid(grid) => {
+                let one = Made {
+                    paper: paper.name,
+                    table: table.name,
+                    about: table.about,
+                    version: env!("CARGO_PKG_VERSION"),
+                    commit: COMMIT,
+                    quick: args.quick,
+                    seeds: args.seeds,
+                    host: host.id(),
+                    grid,
+                };
+                if let Some(store) = &store {
+                    write(store.folder(), &one)?;
                 }
+                shown_tables.push((*paper, *table));
+                made.push(one);
             }
         }
-        made.push(one);
+        // A page is written once, with all its tables, so that what it says of them is true.
+        let next = chosen.get(at + 1).map(|(of, _)| of.document);
+        if let Some(docs) = args.docs.as_ref().filter(|_| next != Some(paper.document)) {
+            let all = shown_tables.iter().zip(&made);
+            let of_page: Vec<_> =
+                all.filter(|((of, _), _)| of.document == paper.document).collect();
+            let before = read_page(docs, paper.document)?;
+            let mut text = before.clone();
+            for ((of, table), one) in &of_page {
+                let with = with_table(docs, &text, of, table, &one.grid)?;
+                if args.check && with != text {
+                    differ.push(format!("{}/{}", one.paper, one.table));
+                }
+                text = with;
+            }
+            if !args.check && text != before {
+                let tables: Vec<&str> = of_page.iter().map(|((_, table), _)| table.name).collect();
+                rewrite(docs, paper.document, &stamped(&text, &provenance, &tables))?;
+            }
+        }
     }
     progress.end();
-    // All are made: before, a page would tell of tables that are not.
-    for (docs, name) in
-        args.docs.iter().flat_map(|docs| changed.iter().map(move |name| (docs, *name)))
-    {
-        let of_page = shown_tables.iter().filter(|(of, _)| of.document == name);
-        let tables: Vec<&str> = of_page.map(|(_, table)| table.name).collect();
-        rewrite(docs, name, &stamped(&read_page(docs, name)?, &provenance, &tables))?;
-    }
     let tables: Vec<_> =
         shown_tables.iter().zip(&made).map(|((of, table), one)| (*of, *table, &one.grid)).collect();
     if made.is_empty() {
@@ -210,20 +211,18 @@ fn facts(args: &PapersArgs, provenance: &Provenance) -> Vec<Fact> {
     page::facts(provenance, all.collect())
 }
 
-/// The text of a table's page, and the text with the table.
-fn page_text(
+/// The text of a table's page with the table.
+fn with_table(
     docs: &Path,
+    page: &str,
     paper: &Paper,
     table: &Table,
     grid: &Grid,
-) -> Result<(String, String), Error> {
-    let path = docs.join(paper.document);
-    let text = read_page(docs, paper.document)?;
-    let Some(after) = replaced(&text, table.name, grid) else {
+) -> Result<String, Error> {
+    replaced(page, table.name, grid).ok_or_else(|| {
         let message = format!("expected <!-- table {} --> and <!-- end --> after it", table.name);
-        return Err(Error::input(path.display(), message));
-    };
-    Ok((text, after))
+        Error::input(docs.join(paper.document).display(), message)
+    })
 }
 
 fn read_page(docs: &Path, name: &str) -> Result<String, Error> {
