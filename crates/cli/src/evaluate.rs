@@ -9,15 +9,14 @@ use narrows_evaluate::{
     page as page_of, seeds_of, select, selection, shown,
 };
 use narrows_lab::page::{self, Fact, PageFile};
-use narrows_lab::{Error as LabError, Host, HostId, Output, Provenance, json, sha256};
+use narrows_lab::{Host, HostId, Output, Provenance, json, sha256};
 use narrows_laws::user;
-use narrows_papers::grid::replaced;
 use narrows_papers::{Form, Grid, Runs, Store};
 
 use crate::args::evaluate::EvaluateArgs;
 use crate::args::lab::{hosts, jobs_on, load_law};
 use crate::error::Error;
-use crate::papers::{alone, rewrite, stamped};
+use crate::papers::{alone, read_page, rewrite, stamped, with_table};
 use crate::progress::Tables as Shown;
 use crate::{COMMIT, print, stop, words};
 
@@ -241,14 +240,11 @@ const IN_PAGE: [&str; 4] = ["criteria", "bcp133", "bcp133-short", "bcp133-own"];
 
 /// The text of the page, and the text with the tables.
 fn page_text(docs: &Path, tables: &Tables) -> Result<(String, String), Error> {
-    let path = docs.join(PAGE);
-    let text = std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?;
+    let text = read_page(docs, PAGE)?;
     let grids: [&Grid; 4] = [&catalogue(CATALOGUE), &tables.verdicts, &tables.short, &tables.own];
-    let after = IN_PAGE.into_iter().zip(grids).try_fold(text.clone(), |text, (name, grid)| {
-        replaced(&text, name, grid).ok_or_else(|| {
-            let message = format!("expected <!-- table {name} --> and <!-- end --> after it");
-            Error::input(path.display(), message)
-        })
-    })?;
+    let after = IN_PAGE
+        .into_iter()
+        .zip(grids)
+        .try_fold(text.clone(), |text, (name, grid)| with_table(docs, PAGE, &text, name, grid))?;
     Ok((text, after))
 }

@@ -92,7 +92,7 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     if let Some(docs) = &args.docs {
         chosen.iter().try_for_each(|(paper, table)| {
             let page = read_page(docs, paper.document)?;
-            with_table(docs, &page, paper, table, &Grid::default()).map(drop)
+            with_table(docs, paper.document, &page, table.name, &Grid::default()).map(drop)
         })?;
     }
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
@@ -146,7 +146,7 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
             let before = read_page(docs, paper.document)?;
             let mut text = before.clone();
             for ((of, table), one) in &of_page {
-                let with = with_table(docs, &text, of, table, &one.grid)?;
+                let with = with_table(docs, of.document, &text, table.name, &one.grid)?;
                 if args.check && with != text {
                     differ.push(format!("{}/{}", one.paper, one.table));
                 }
@@ -211,21 +211,22 @@ fn facts(args: &PapersArgs, provenance: &Provenance) -> Vec<Fact> {
     page::facts(provenance, all.collect())
 }
 
-/// The text of a table's page with the table.
-fn with_table(
+/// The text of the page `name` with a table in its place.
+pub fn with_table(
     docs: &Path,
+    name: &str,
     page: &str,
-    paper: &Paper,
-    table: &Table,
+    table: &str,
     grid: &Grid,
 ) -> Result<String, Error> {
-    replaced(page, table.name, grid).ok_or_else(|| {
-        let message = format!("expected <!-- table {} --> and <!-- end --> after it", table.name);
-        Error::input(docs.join(paper.document).display(), message)
+    replaced(page, table, grid).ok_or_else(|| {
+        let message = format!("expected <!-- table {table} --> and <!-- end --> after it");
+        Error::input(docs.join(name).display(), message)
     })
 }
 
-fn read_page(docs: &Path, name: &str) -> Result<String, Error> {
+/// The text of a page.
+pub fn read_page(docs: &Path, name: &str) -> Result<String, Error> {
     let path = docs.join(name);
     Ok(std::fs::read_to_string(&path).map_err(LabError::io(&path, "read"))?)
 }

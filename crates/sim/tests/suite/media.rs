@@ -88,8 +88,13 @@ fn alone_it_fills_the_link_with_the_delay_of_the_equilibrium() {
     assert!((12.0..20.0).contains(&queue), "{queue} ms");
     assert_eq!(net.sim.network().counters(net.bottleneck).dropped(), 0);
 
+    has_no_queue_on_a_faster_link(MEDIA);
+}
+
+/// Media of 1.5 Mbit/s at most, on twice that.
+fn has_no_queue_on_a_faster_link(source: Source) {
     let mut net = Net::new(3.0);
-    let media = net.media(MEDIA, 0);
+    let media = net.media(source, 0);
     net.mbit(&[media], 20);
     let rate = net.mbit(&[media], 20)[0];
     assert!((rate / 1.5 - 1.0).abs() < 0.01, "{rate} of 1.5 Mbit/s");
@@ -239,15 +244,7 @@ fn scream_alone_fills_the_link_with_the_delay_of_its_target() {
     assert!((50.0..200.0).contains(&queue), "{queue} ms");
     assert_eq!(net.sim.network().counters(net.bottleneck).dropped(), 0);
 
-    let mut net = Net::new(3.0);
-    let media = net.media(source(MediaControl::Scream, 1_500_000, false), 0);
-    net.mbit(&[media], 20);
-    let rate = net.mbit(&[media], 20)[0];
-    assert!((rate / 1.5 - 1.0).abs() < 0.01, "{rate} of 1.5 Mbit/s");
-    assert!(net.queue_ms() < 1.0, "{} ms", net.queue_ms());
-    let stats = net.sim.udp(media).media.expect("it has feedback");
-    assert!((100 * MS..104 * MS).contains(&stats.rtt), "{} ns", stats.rtt);
-    assert_eq!(stats.rate_bps, 1_500_000);
+    has_no_queue_on_a_faster_link(source(MediaControl::Scream, 1_500_000, false));
 }
 
 /// At 1.5 Mbit/s there are 50 reports a second (section 4.2.2), each of 48 B and 2 B for each of its 3 or 4 packets,
