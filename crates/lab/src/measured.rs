@@ -79,6 +79,8 @@ pub struct PathState {
     pub srtt: Nanos,
     /// Packets in flight.
     pub inflight: u32,
+    /// A model law's estimate of the bandwidth, payload bytes/s; 0 of other laws and of hosts that do not tell it.
+    pub bandwidth: u64,
 }
 
 /// The samples of a path in the analysed time.

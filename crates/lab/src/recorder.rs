@@ -101,7 +101,7 @@ impl<'a> Recorder<'a> {
                 }
                 let before = replace(&mut self.last[index][path], state.delivered);
                 if self.series {
-                    self.watched.see_path(index, path, state.retransmits);
+                    self.watched.see_path(index, path, state);
                     let shared = &flow.paths[path].links;
                     let started = flow.active.first().is_some_and(|period| now > period.0);
                     // A subflow that has not joined has no window.

@@ -1,10 +1,10 @@
-//! What a page shows of a run besides its series: queues and losses.
+//! What is kept of a run besides its series: queues and losses, which pages show, and estimates of model laws.
 
-use narrows_net::Nanos;
+use narrows_net::{Nanos, SECOND};
 use narrows_stats::round;
 use serde::{Deserialize, Serialize};
 
-use crate::measured::{Observed, ms, seconds};
+use crate::measured::{Observed, PathState, mbps, ms, seconds};
 use crate::scenario::Scenario;
 
 /// Of all links and of the flows in the series, at the times of the series.
@@ -16,6 +16,9 @@ pub struct Watched {
     pub links: Vec<WatchedLink>,
     /// By flow and path; nothing of a flow that is not in the series.
     pub retransmits: Vec<Vec<Count>>,
+    /// By flow and path: a model law's estimates of the bandwidth, Mbit/s of payload; empty without such a law.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bandwidth_mbps: Vec<Vec<Vec<f64>>>,
 }
 
 /// A link.
@@ -50,6 +53,7 @@ impl Watched {
             time_s: Vec::new(),
             links: vec![WatchedLink::default(); scenario.links.len()],
             retransmits: vec![Vec::new(); scenario.flows.len()],
+            bandwidth_mbps: Vec::new(),
         }
     }
 
@@ -67,10 +71,18 @@ impl Watched {
         }
     }
 
-    /// A path of a flow has sent so many segments again.
-    pub fn see_path(&mut self, flow: usize, path: usize, retransmits: u64) {
-        let paths = &mut self.retransmits[flow];
-        paths.resize_with(paths.len().max(path + 1), Count::default);
-        paths[path].see(retransmits);
+    /// Looks at a path of a flow.
+    pub fn see_path(&mut self, flow: usize, path: usize, now: &PathState) {
+        entry(&mut self.retransmits[flow], path).see(now.retransmits);
+        if now.bandwidth > 0 {
+            let estimates = entry(entry(&mut self.bandwidth_mbps, flow), path);
+            estimates.push(round(mbps(now.bandwidth, SECOND)));
+        }
     }
+}
+
+/// The entry `at` of a list, made if it is not there.
+fn entry<T: Default>(list: &mut Vec<T>, at: usize) -> &mut T {
+    list.resize_with(list.len().max(at + 1), T::default);
+    &mut list[at]
 }

@@ -90,6 +90,8 @@ pub struct PathStats {
     /// Newest sample of the delivery rate, payload bytes/s, as Linux's tcpi_delivery_rate: one that
     /// the application limited only if it is higher. 0 before the first.
     pub delivery_rate: u64,
+    /// A model law's estimate of the bandwidth, payload bytes/s; 0 of other laws, and before its first.
+    pub bandwidth: u64,
     /// Time in which a subflow had something to send, or out, as Linux's `tcpi_busy_time`; 0 of plain TCP, which is
     /// not measured, and of a path that was removed.
     pub busy: Nanos,

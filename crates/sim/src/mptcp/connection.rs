@@ -557,6 +557,7 @@ impl Connection {
                 srtt: sender.srtt(),
                 inflight: sender.in_flight(),
                 delivery_rate: sender.delivery_rate,
+                bandwidth: self.controller.path(path).bw,
                 busy: self.subflows[path].busy(now),
                 sent_packets: sender.counters.sent_packets,
             }

@@ -258,6 +258,7 @@ pub fn state(sim: &Sim, flow: FlowId) -> FlowState {
         ssthresh: (path.ssthresh < SSTHRESH_MAX).then_some(path.ssthresh),
         srtt: path.srtt,
         inflight: path.inflight,
+        bandwidth: path.bandwidth,
     };
     FlowState {
         delivered: stats.delivered_bytes,
