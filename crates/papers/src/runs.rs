@@ -35,6 +35,7 @@ pub struct Ask {
     host: String,
     seeds: RangeInclusive<u64>,
     series: bool,
+    simulated: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -59,7 +60,8 @@ impl Ask {
     fn new<C: Into<String>>(network: Network, controls: impl IntoIterator<Item = C>) -> Ask {
         let controls = controls.into_iter().map(Into::into).collect();
         let (settings, traces, signal, host) = (Vec::new(), Vec::new(), None, "sim".into());
-        Ask { network, settings, traces, controls, signal, host, seeds: 1..=1, series: false }
+        let (seeds, series, simulated) = (1..=1, false, false);
+        Ask { network, settings, traces, controls, signal, host, seeds, series, simulated }
     }
 
     /// Sets fields: `links.l.rate=5 Mbit/s`, as `--set` does.
@@ -111,6 +113,12 @@ impl Ask {
         self
     }
 
+    /// In the simulator also where another host takes its place: to stand beside that.
+    pub fn simulated(mut self) -> Ask {
+        self.simulated = true;
+        self
+    }
+
     /// CPU time of all its runs, seconds, about: what they cost if every source sends what it can.
     ///
     /// # Errors
@@ -147,6 +155,9 @@ pub struct Kept {
     /// With them, by flow and path: the packets sent again since the sample before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub retransmits: Vec<Vec<Vec<u64>>>,
+    /// Likewise a model law's estimates of the bandwidth, Mbit/s of payload; empty without such a law.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bandwidth_mbps: Vec<Vec<Vec<f64>>>,
 }
 
 impl Kept {
@@ -204,7 +215,10 @@ impl Controls {
 
 impl Controls {
     fn used(&self) -> Used {
-        let runs = || self.0.values().flat_map(|runs| runs.iter());
+        let runs = || {
+            let all = self.0.values().flat_map(|runs| runs.iter());
+            all.filter(|run| run.summary.host != HostId::SIM)
+        };
         let unfit = |run: &&Kept| run.summary.fitness.as_ref().is_some_and(|fitness| !fitness.fit);
         Used { runs: runs().count(), unfit: runs().filter(unfit).count() }
     }
@@ -347,7 +361,7 @@ pub struct Runs<'a> {
     used: RefCell<HashMap<String, Used>>,
 }
 
-/// Runs that a table is made of.
+/// Runs on another host than the simulator that a table is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// How many.
@@ -490,7 +504,7 @@ impl<'a> Runs<'a> {
 
     /// Each control of an ask, with the runs there are.
     fn rows<'r>(&self, ask: &'r Ask) -> Result<Vec<Row<'r>>, Error> {
-        let host = match self.on {
+        let host = match self.on.filter(|_| !ask.simulated) {
             Some(other) if ask.host == HostId::SIM.to_string() => other,
             Some(other) if ask.host != other.id().to_string() => {
                 let why = format!("it is of {}, as its document says", ask.host);
@@ -551,11 +565,13 @@ impl<'a> Runs<'a> {
                 ..Job::new(scenario, stop)
             };
             let found = run(*host, job)?;
-            let flows = found.watched.retransmits.into_iter().filter(|_| ask.series);
+            let (counts, bandwidth_mbps) =
+                (found.watched.retransmits, found.watched.bandwidth_mbps);
+            let flows = counts.into_iter().filter(|_| ask.series);
             let retransmits =
                 flows.map(|paths| paths.into_iter().map(|path| path.since).collect()).collect();
             let (summary, decisions, series) = (found.summary, found.decisions, found.series);
-            let mut kept = Kept { summary, decisions, series, retransmits };
+            let mut kept = Kept { summary, decisions, series, retransmits, bandwidth_mbps };
             kept.summary.setup = Some(setup.clone());
             store.map_or(Ok(()), |store| store.keep(key, &kept))?;
             told(Told::Ran { cost_s: cost(&rows[at]) });
@@ -660,6 +676,21 @@ mod tests {
         fs::write(folder.join(PROGRAM), "another").unwrap();
         let error = Store::open(&folder, true).err().unwrap().to_string();
         assert!(error.contains("another build"), "{error}");
+    }
+
+    #[test]
+    fn estimates_of_the_bandwidth_stand_beside_the_series_of_a_model_law() {
+        let stop = AtomicBool::new(false);
+        let runs = Runs::new(Form::Least, None, None, 0, &stop, &|_| ()).unwrap();
+        // Alone on 10 Mbit/s until the last 100 ms.
+        let alone = ["duration=10 s", "flows.flow2.cc=reno", "flows.flow2.start=9.9 s"];
+        let ask = |law: &str| Ask::of("cmpbbr/two-bbr", [law]).set(alone).series();
+        let found = runs.get(&ask("bbr")).unwrap();
+        let [flow] = &found["bbr"][0].bandwidth_mbps[..] else { panic!("of Reno there is none") };
+        let [path] = &flow[..] else { panic!("one path") };
+        let last = path[path.len() - 1];
+        assert!((9.0..10.5).contains(&last), "{last}");
+        assert!(runs.get(&ask("reno")).unwrap()["reno"][0].bandwidth_mbps.is_empty());
     }
 
     #[test]

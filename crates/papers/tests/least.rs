@@ -141,6 +141,16 @@ fn tables_are_made_on_another_host_but_for_those_that_it_cannot_run() {
             there.note
         );
     }
+    let [Made::Grid(both), Made::Grid(one)] = [&quic, &sim].map(|runs| on(runs, "cmpbbr", "hosts"))
+    else {
+        panic!("both have C-MPBBR")
+    };
+    assert_eq!(both.heads[2..], ["simulator", "quic", "quic / simulator"]);
+    assert_eq!(both.rows.len(), one.rows.len());
+    for (both, one) in both.rows.iter().zip(&one.rows) {
+        assert_eq!(both[..3], one[..], "what is simulated is the simulator's");
+    }
+    assert!(both.rows.iter().any(|row| row[3] != row[2]), "{:?}", both.rows);
 }
 
 /// One run of four seconds, in real time.

@@ -1,13 +1,14 @@
 //! The claims of the paper's text that have a number: ratios of goodputs, as its flows use less of their links
-//! than ours do. Left out are Figure 1(c)'s estimates of the bandwidth, which runs do not keep.
+//! than ours do.
 
 use narrows_lab::Error;
 
 use super::Rival::{Nothing, Own};
 use super::{
-    ANSWER, Rival, SMALL, against, against_with, first, gain, get, goodput, mptcp, over, seeds, tcp,
+    ANSWER, Rival, SMALL, against, against_with, estimate, estimated, first, gain, get, goodput,
+    mptcp, over, seeds, tcp,
 };
-use crate::figures::{Interval, text};
+use crate::figures::{Interval, spread, text};
 use crate::verdict::{Side, about, inside};
 use crate::{Cell, Grid, Judged, Kept, Runs, Verdict};
 
@@ -46,8 +47,8 @@ impl Claim {
         Claim { place, what, published, ours, rule: Rule::Ratio(Side::More), decides }
     }
 
-    /// A share beside a rival in one bottleneck: off either way is worse.
-    const fn share(mut self) -> Claim {
+    /// A share beside a rival in one bottleneck, an estimate: off either way is worse.
+    const fn exact(mut self) -> Claim {
         self.rule = Rule::Ratio(Side::Exact);
         self
     }
@@ -68,12 +69,13 @@ impl Claim {
 /// The fair share of the rival in scenario 4, Mbit/s.
 const SHARE: f64 = 0.5;
 
+const LARGEST: &str = "that an estimate is the largest of ten round trips";
 const DIVISION: &str = "the division: `bbr+btlbw` loses nothing";
 const COUPLED: &str = "whether the two paths are coupled";
 const FULL: &str = "what the scheduler does when the buffer is full";
 const SOON: &str = "how soon it is closed, how much is held up";
 
-static CLAIMS: [Claim; 40] = [
+static CLAIMS: [Claim; 43] = [
     Claim::of(
         "Figure 1",
         "two bbr / their link",
@@ -83,6 +85,30 @@ static CLAIMS: [Claim; 40] = [
     ),
     Claim::of("Figure 1", "bbr: window of one / of the other", 1.0, windows, "the same estimate")
         .equal(),
+    Claim::of(
+        "Figure 1",
+        "bbr: estimate of one / of the other",
+        6.93 / 7.23,
+        |runs| Ok(spread(&estimated(runs)?["bbr"], estimates)),
+        "the same flows",
+    )
+    .equal(),
+    Claim::of(
+        "Figure 1",
+        "bbr: estimate / throughput, the first",
+        6.93 / 3.6,
+        |runs| Ok(spread(&estimated(runs)?["bbr"], |run| over_throughput(run, "flow1"))),
+        LARGEST,
+    )
+    .exact(),
+    Claim::of(
+        "Figure 1",
+        "bbr: estimate / throughput, the second",
+        7.23 / 3.62,
+        |runs| Ok(spread(&estimated(runs)?["bbr"], |run| over_throughput(run, "flow2"))),
+        LARGEST,
+    )
+    .exact(),
     Claim::of(
         "1",
         "c-mpbbr / lia",
@@ -146,7 +172,7 @@ static CLAIMS: [Claim; 40] = [
         |runs| beside(runs, "three", "c-mpbbr", mptcp),
         "the division",
     )
-    .share(),
+    .exact(),
     Claim::of(
         "3",
         "han-bbr / rival",
@@ -154,7 +180,7 @@ static CLAIMS: [Claim; 40] = [
         |runs| beside(runs, "three", "han-bbr", mptcp),
         "which formula they ran",
     )
-    .share(),
+    .exact(),
     Claim::of(
         "3",
         "u-mpbbr / rival",
@@ -162,7 +188,7 @@ static CLAIMS: [Claim; 40] = [
         |runs| beside(runs, "three", "u-mpbbr", mptcp),
         "two flows to one",
     )
-    .share(),
+    .exact(),
     Claim::of(
         "3",
         "lia / rival",
@@ -365,6 +391,16 @@ fn windows(runs: &Runs) -> Found {
     let found = get(runs, "cmpbbr/two-bbr", &["bbr"], [""; 0], seeds(runs))?;
     let window = |run: &Kept, flow| run.connection(flow).paths[0].mean_cwnd_packets;
     Ok(over(&found["bbr"], |run| window(run, "flow1") / window(run, "flow2")))
+}
+
+/// What one flow of Figure 1 estimates over what the other does.
+fn estimates(run: &Kept) -> Option<f64> {
+    Some(estimate(run, "flow1")? / estimate(run, "flow2")?)
+}
+
+/// What a flow of Figure 1 estimates over what it has.
+fn over_throughput(run: &Kept, flow: &str) -> Option<f64> {
+    Some(estimate(run, flow)? / goodput(run, flow))
 }
 
 /// The connection under one control over that under another.

@@ -25,7 +25,10 @@ pub const PAPER: Paper = Paper {
         Table {
             name: "one-flow",
             about: "N paths beside one bbr flow, by bbr.share",
-            make: |runs| tables::one_flow(runs, "bbr", &["group", "published", "han", "none"]),
+            make: |runs| {
+                let shares = ["group", "published", "han", "none"].map(|share| (share, 1));
+                tables::one_flow(runs, "bbr", &shares)
+            },
         },
         Table { name: "unequal", about: "the same with unequal RTTs", make: tables::unequal },
         Table {
@@ -35,8 +38,8 @@ pub const PAPER: Paper = Paper {
         },
         Table {
             name: "one-flow-version-3",
-            about: "N paths beside one bbr3 flow, by bbr3.share",
-            make: |runs| tables::one_flow(runs, "bbr3", &["group", "none"]),
+            about: "N paths beside one bbr3 flow, by bbr3.share, and with bursts of 2 packets",
+            make: |runs| tables::one_flow(runs, "bbr3", &[("group", 1), ("group", 2), ("none", 1)]),
         },
         Table {
             name: "figure-1",
@@ -98,6 +101,11 @@ pub const PAPER: Paper = Paper {
             about: "how often a detector is right on a BBR connection",
             make: tables::detectors,
         },
+        Table {
+            name: "hosts",
+            about: "scenarios 1 to 5 under c-mpbbr; with --on HOST the simulator and that host",
+            make: tables::hosts,
+        },
     ],
 };
 
@@ -146,6 +154,12 @@ fn get<S: Into<String>>(
     seeds: u64,
 ) -> Result<Controls, Error> {
     let ask = Ask::of(scenario, controls.iter().copied()).set(settings).seeds(seeds);
+    runs.get(&ask.brief(runs.form()))
+}
+
+/// Figure 1 with what its flows estimate.
+fn estimated(runs: &Runs) -> Result<Controls, Error> {
+    let ask = Ask::of("cmpbbr/two-bbr", ["bbr"]).series().seeds(seeds(runs));
     runs.get(&ask.brief(runs.form()))
 }
 
@@ -225,6 +239,13 @@ fn tcp(run: &Kept) -> f64 {
 /// What the first subflow delivered, Mbit/s.
 fn first(run: &Kept) -> f64 {
     run.connection("mptcp").paths[0].goodput_mbps
+}
+
+/// The estimate of the bandwidth on a flow's first path, Mbit/s, mean of samples; none on a host that does not tell it.
+fn estimate(run: &Kept, name: &str) -> Option<f64> {
+    let flow = run.summary.connections.iter().position(|one| one.name == name)?;
+    let samples = run.bandwidth_mbps.get(flow)?.first()?;
+    Some(mean(samples)).filter(|_| !samples.is_empty())
 }
 
 fn to_rival(run: &Kept) -> f64 {

@@ -1,29 +1,33 @@
 //! Tables of what we have, without a verdict.
 
-use narrows_lab::Error;
+use narrows_lab::{Error, HostId};
 
 use super::{
-    MODELS, Rival, SMALL, WINDOWS, against, benefit, even, fairness as jain_of, few, get, goodput,
-    laws, mptcp, over, rates, seeds, tcp, to_rival, twice,
+    MODELS, Rival, SMALL, WINDOWS, against, benefit, estimate, estimated, even,
+    fairness as jain_of, few, get, goodput, laws, mptcp, over, rates, seeds, tcp, to_rival, twice,
 };
-use crate::figures::{spread, text};
-use crate::{Grid, Runs};
+use crate::figures::{quotient, spread, text};
+use crate::{Ask, Controls, Grid, Kept, Runs};
 
 const PATHS: [usize; 4] = [2, 3, 4, 5];
 
-/// A group of N paths beside one flow of the same law.
-pub fn one_flow(runs: &Runs, law: &str, shares: &[&str]) -> Result<Grid, Error> {
+/// A group of N paths beside one flow of the same law, by share and by the packets of a burst.
+pub fn one_flow(runs: &Runs, law: &str, shares: &[(&str, u32)]) -> Result<Grid, Error> {
     let cells = || [1, 2].into_iter().flat_map(|bdp| PATHS.map(|paths| (bdp, paths)));
     let heads = cells().map(|(bdp, paths)| format!("{paths} paths, {bdp} BDP"));
     let mut grid = Grid::new([format!("{law}.share")].into_iter().chain(heads));
-    for share in shares {
-        let mut row = vec![share.to_string()];
+    for &(share, burst) in shares {
+        let mut row = vec![match burst {
+            1 => share.to_string(),
+            _ => format!("{share}, bursts of {burst}"),
+        }];
         for (bdp, paths) in cells() {
             // SB-n of the MPTCP-SBD paper without its background: 20 Mbit/s, 20 ms, 35 packets.
             let settings = [
                 format!("generator.dumbbell.queue={} packets", 35 * bdp),
                 format!("flows.tcp1.cc={law}"),
                 format!("{law}.share={share}"),
+                format!("tcp.tso={burst} packets"),
                 "background=[]".into(),
             ];
             let found = get(runs, &format!("sbd/sb-{paths}"), &[law], settings, seeds(runs))?;
@@ -114,6 +118,10 @@ pub fn figure_1(runs: &Runs) -> Result<Grid, Error> {
         ["flow1", "flow2"].map(|flow| text(over(&found["bbr"], |run| goodput(run, flow)), 2));
     let mut grid = Grid::new(["", "paper", "ours"]);
     grid.row(["throughput of each, Mbit/s".to_owned(), "3.60, 3.62".into(), each.join(", ")]);
+    let found = estimated(runs)?;
+    let each =
+        ["flow1", "flow2"].map(|flow| text(spread(&found["bbr"], |run| estimate(run, flow)), 2));
+    grid.row(["estimate of each, Mbit/s".to_owned(), "6.93, 7.23".into(), each.join(", ")]);
     Ok(grid)
 }
 
@@ -288,6 +296,41 @@ pub fn detectors(runs: &Runs) -> Result<Grid, Error> {
         let found = get(runs, network, &LISTED, [""; 0], runs.seeds(3, 3))?;
         let cells = LISTED.map(|one| text(spread(&found[one], |run| run.test().accuracy), 2));
         grid.row([network.to_owned()].into_iter().chain(cells));
+    }
+    Ok(grid)
+}
+
+/// The scenarios under C-MPBBR, for 20 s: in the simulator, and on the host that takes its place beside that.
+pub fn hosts(runs: &Runs) -> Result<Grid, Error> {
+    const SCENARIOS: [&str; 5] = ["one", "two", "three", "four", "five"];
+    const FIGURES: [(&str, fn(&Kept) -> f64); 3] =
+        [("connection, Mbit/s", mptcp), ("rival, Mbit/s", tcp), ("connection / rival", to_rival)];
+    // Real time, and the scheduler that Linux has.
+    const SETTINGS: [&str; 3] = ["warmup=5 s", "duration=20 s", "flows.mptcp.scheduler=linux"];
+    const LAW: &str = "c-mpbbr";
+    let other = Some(runs.host()).filter(|host| *host != HostId::SIM);
+    let mut heads = ["scenario", "figure", "simulator"].map(String::from).to_vec();
+    heads.extend(other.iter().flat_map(|host| [host.to_string(), format!("{host} / simulator")]));
+    let mut grid = Grid::new(heads);
+    for (at, scenario) in SCENARIOS.into_iter().enumerate() {
+        let ask = Ask::of(&format!("cmpbbr/{scenario}"), [LAW]).set(SETTINGS).seeds(seeds(runs));
+        let ask = ask.brief(runs.form());
+        // The other host first, as it may lack what is asked for.
+        let there = other.map(|_| runs.get(&ask)).transpose()?;
+        let here = runs.get(&ask.simulated())?;
+        let alone = rivals(scenario).contains(&Rival::Nothing);
+        for (name, figure) in FIGURES.into_iter().take(if alone { 1 } else { FIGURES.len() }) {
+            let mut row =
+                vec![(at + 1).to_string(), name.into(), text(over(&here[LAW], figure), 2)];
+            if let Some(there) = &there {
+                let by_seed = |found: &Controls| {
+                    found[LAW].iter().map(|run| Some(figure(run))).collect::<Vec<_>>()
+                };
+                row.push(text(over(&there[LAW], figure), 2));
+                row.push(text(quotient(&by_seed(there), &by_seed(&here)), 2));
+            }
+            grid.row(row);
+        }
     }
     Ok(grid)
 }
