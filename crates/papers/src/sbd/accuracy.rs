@@ -123,12 +123,21 @@ pub fn full(runs: &Runs) -> Result<Grid, Error> {
 /// Loads, %, and greedy TCPs that five bottlenecks have at most: those of NSB-n unlike. Alike, each has 50 % and one.
 const FAR: [(f64, f64); 5] = [(30.0, 2.0), (50.0, 5.0), (85.0, 20.0), (10.0, 0.0), (70.0, 10.0)];
 
-/// Loads and greedy TCPs so many tenths of the way from alike.
-fn on_the_way(tenths: u32) -> (Vec<String>, Vec<u32>) {
+/// Loads, %, and greedy TCPs of the background, by bottleneck.
+type Background = (Vec<String>, Vec<u32>);
+
+/// Those so many tenths of the way from alike.
+fn on_the_way(tenths: u32) -> Background {
     let from = |alike: f64, far: f64| alike + (far - alike) * f64::from(tenths) / 10.0;
     let load = |(load, _): &(f64, f64)| from(50.0, *load).to_string();
     let greedy = |(_, count): &(f64, f64)| (from(1.0, *count) + 0.5) as u32;
     (FAR.iter().map(load).collect(), FAR.iter().map(greedy).collect())
+}
+
+/// One of both all the way, and the other alike.
+fn one_alone() -> [(&'static str, Background); 2] {
+    let [(loads, greedy), (far_loads, far_greedy)] = [0, 10].map(on_the_way);
+    [("1.0, loads alone", (far_loads, greedy)), ("1.0, greedy TCPs alone", (loads, far_greedy))]
 }
 
 /// How unlike bottlenecks must be to be told apart.
@@ -145,10 +154,14 @@ pub fn unlikeness(runs: &Runs) -> Result<Grid, Error> {
     let mut grid = Grid::new(heads);
     let mut data = "control,scenario,unlikeness,accuracy,ci95\n".to_owned();
     let controls = [SBD, "olia+xcorr"];
-    for tenths in
-        runs.form().pick((0..=10).step_by(2).collect(), (0..=10).step_by(2).collect(), vec![0, 10])
-    {
-        let (loads, greedy) = on_the_way(tenths);
+    let steps: Vec<u32> =
+        runs.form().pick((0..=10).step_by(2).collect(), (0..=10).step_by(2).collect(), vec![0, 10]);
+    let on_the_way = steps.into_iter().map(|tenths| {
+        let unlike = f64::from(tenths) / 10.0;
+        (format!("{unlike:.1}"), Some(unlike), on_the_way(tenths))
+    });
+    let alone = one_alone().into_iter().map(|(name, of)| (name.to_owned(), None, of));
+    for (name, unlike, (loads, greedy)) in on_the_way.chain(alone) {
         let mut found = Vec::new();
         for paths in [2, 5] {
             let offered: Vec<_> =
@@ -163,13 +176,12 @@ pub fn unlikeness(runs: &Runs) -> Result<Grid, Error> {
             found.push(runs.get(&ask)?);
         }
         let counts: Vec<_> = greedy.iter().map(u32::to_string).collect();
-        let mut row =
-            vec![format!("{:.1}", f64::from(tenths) / 10.0), loads.join(" "), counts.join(" ")];
+        let mut row = vec![name, loads.join(" "), counts.join(" ")];
         for control in controls {
             for (of, paths) in found.iter().zip([2, 5]) {
                 let accuracy = accuracy_of(&of[control]);
-                let unlike = f64::from(tenths) / 10.0;
-                if let Some(Interval { mean, half }) = accuracy {
+                // Only what is on the way is a point of the curve.
+                if let (Some(unlike), Some(Interval { mean, half })) = (unlike, accuracy) {
                     let half = half.map_or(String::new(), |half| format!("{half:.4}"));
                     data += &format!("{control},NSB-{paths},{unlike},{mean:.4},{half}\n");
                 }
@@ -263,5 +275,12 @@ mod tests {
         let (loads, greedy) = on_the_way(6);
         assert_eq!(loads, ["38", "50", "71", "26", "62"]);
         assert_eq!(greedy, [2, 3, 12, 0, 6]);
+    }
+
+    #[test]
+    fn one_of_both_is_unlike_alone() {
+        let [(_, (loads, greedy)), (_, (alike, counts))] = one_alone();
+        assert_eq!((loads, greedy), (on_the_way(10).0, vec![1; 5]));
+        assert_eq!((alike, counts), (vec!["50".to_owned(); 5], on_the_way(10).1));
     }
 }

@@ -3,6 +3,7 @@
 //! detectors alone, on the same page.
 
 mod accuracy;
+mod causes;
 mod claims;
 mod laws;
 mod shifts;
@@ -69,6 +70,11 @@ pub const PAPER: Paper = Paper {
             name: "unlikeness",
             about: "how unlike bottlenecks must be to be told apart",
             make: accuracy::unlikeness,
+        },
+        Table {
+            name: "causes",
+            about: "the paper's Linux by field, the load and the detector's rules, one at a time",
+            make: causes::causes,
         },
         Table {
             name: "observations",
