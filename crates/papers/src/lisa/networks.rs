@@ -35,7 +35,7 @@ impl Era {
     }
 
     /// What is set for it.
-    pub fn settings(self) -> &'static [&'static str] {
+    pub const fn settings(self) -> &'static [&'static str] {
         match self {
             Era::Today => &[],
             Era::Paper => &["era=linux-3.14"],

@@ -63,12 +63,23 @@ impl<'a> Tree<'a> {
 
     /// A metric of slow start, a long file.
     pub fn slow_start(&self, packets: u64, column: Column, of: Metric) -> Result<Pair, Error> {
-        self.pair(packets, LONG_KB, column, of)
+        self.pair(packets, LONG_KB, column, of, &[])
     }
 
     /// A metric of a file, the mean over the three queues.
     pub fn file(&self, kilobytes: u64, column: Column, of: Metric) -> Result<Pair, Error> {
-        let at = |packets| self.pair(packets, kilobytes, column, of);
+        self.file_set(kilobytes, column, of, &[])
+    }
+
+    /// The same with other fields set.
+    pub fn file_set(
+        &self,
+        kilobytes: u64,
+        column: Column,
+        of: Metric,
+        settings: &[&str],
+    ) -> Result<Pair, Error> {
+        let at = |packets| self.pair(packets, kilobytes, column, of, settings);
         let each = three(self.runs.form()).into_iter().map(at).collect::<Result<Vec<_>, _>>()?;
         Ok(Pair::averaged(&each))
     }
@@ -80,6 +91,7 @@ impl<'a> Tree<'a> {
         kilobytes: u64,
         column: Column,
         of: Metric,
+        settings: &[&str],
     ) -> Result<Pair, Error> {
         let (law, lisa) = (column.law, with_lisa(column.law));
         let asks = (1..=self.over_core.len()).flat_map(|draw| {
@@ -93,6 +105,7 @@ impl<'a> Tree<'a> {
                         format!("generator.fat-tree.source.file.size={kilobytes} kB"),
                     ])
                     .set(column.era.settings().iter().copied())
+                    .set(settings.iter().copied())
             })
         });
         let found = self.runs.all(&asks.collect::<Vec<_>>())?;

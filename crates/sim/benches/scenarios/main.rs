@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use narrows_net::{LinkConfig, LinkId, MILLISECOND, Nanos};
 use narrows_sim::Sim;
-use narrows_stats::jain;
+use narrows_stats::{ci95, jain, mean};
 use narrows_traffic::ConnId;
 
 /// As the command has it.
@@ -55,7 +55,7 @@ const fn dumbbell(
     Case { name, rounds: 5, build, ns2 }
 }
 
-const CASES: [Case; 8] = [
+const CASES: [Case; 9] = [
     dumbbell("A", || dumbbell::build(&dumbbell::A, "reno"), Some(&dumbbell::A)),
     dumbbell("B", || dumbbell::build(&dumbbell::B, "reno"), Some(&dumbbell::B)),
     dumbbell("A-bbr", || dumbbell::build(&dumbbell::A, "bbr"), None),
@@ -63,6 +63,7 @@ const CASES: [Case; 8] = [
     tree("k=4", 5, || fat_tree::build(4, 200)),
     tree("k=8", 3, || fat_tree::build(8, 200)),
     tree("k=16", 3, || fat_tree::build(16, 50)),
+    tree("k=32", 1, || fat_tree::build(32, 10)),
     tree("connections", 3, connections::build),
 ];
 
@@ -153,8 +154,8 @@ fn main_alone(name: &str, milliseconds: Option<&String>, threads: Option<&String
     println!("{wall_s} {hops} {packets} {peak} {jain} {busy}");
 }
 
-/// Runs all rounds of a case, in turn with ns-2's, and prints the line of the quickest. Returns its
-/// cost of a packet-hop, ns.
+/// Runs all rounds of a case, in turn with ns-2's, and prints the line of the quickest; over ns-2 the mean of the pairs
+/// with its 95 % interval. Returns its cost of a packet-hop, ns.
 fn measure(case: &Case) -> f64 {
     let mut ratios = Vec::new();
     let rounds = (0..case.rounds).map(|_| {
@@ -164,10 +165,13 @@ fn measure(case: &Case) -> f64 {
         ours
     });
     let best = rounds.min_by(|a, b| a.wall_s.total_cmp(&b.wall_s)).expect("there are rounds");
-    ratios.sort_by(f64::total_cmp);
-    let ratio = ratios.get(ratios.len() / 2).map_or("-".into(), |ratio| format!("{ratio:.1}"));
+    let half = ci95(&ratios).map_or(String::new(), |half| format!(" ±{half:.1}"));
+    let ratio = match &ratios[..] {
+        [] => "-".into(),
+        ratios => format!("{:.1}{half}", mean(ratios)),
+    };
     println!(
-        "{:12} {:8.3} {:10.2} {:14.3} {:8.0} {:8} {:6.3}",
+        "{:12} {:8.3} {:10.2} {:14.3} {:8.0} {:10} {:6.3}",
         case.name,
         best.wall_s,
         best.hops as f64 / best.wall_s / 1e6,
@@ -207,7 +211,7 @@ fn compare_threads(case: &Case) {
         "{} on {threads} threads: {ratio:.2} times as fast, {hops:.1} M hops/s, {peak:.0} MB",
         case.name
     );
-    for threads in [4, 8, 16] {
+    for threads in [2, 4, 8, 16] {
         let busy = run_alone(case, threads).busy;
         println!("  on {threads}, by counting: {busy:.2} of the time busy");
     }
@@ -224,7 +228,7 @@ fn main() {
     let only = arguments.iter().find(|argument| !argument.starts_with('-'));
     let wanted = |name: &str| only.is_none_or(|only| only == name);
     println!(
-        "{:12} {:>8} {:>10} {:>14} {:>8} {:8} {:>6}",
+        "{:12} {:>8} {:>10} {:>14} {:>8} {:10} {:>6}",
         "", "wall s", "M hops/s", "M delivered/s", "peak MB", "x ns-2", "Jain"
     );
     let (mut small, mut large) = (None, None);
