@@ -98,8 +98,8 @@ pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> 
 /// and where.
 fn in_ip(data: &[u8], at: usize, wire: u32) -> Result<Segment<'_>, (Skip, Option<(u8, usize)>)> {
     let none = |skip| (skip, None);
-    let packet = data.get(at..).ok_or(none(Skip::Cut))?;
-    let packet = LaxSlicedPacket::from_ip(packet).map_err(|_| none(Skip::NotIp(0)))?;
+    let bytes = data.get(at..).ok_or(none(Skip::Cut))?;
+    let packet = LaxSlicedPacket::from_ip(bytes).map_err(|_| none(no_ip(bytes)))?;
     // Where the IP header begins, and how long the packet says it is.
     let (from, to, start, total, fragment, id, hops) = match packet.net.as_ref() {
         Some(LaxNetSlice::Ipv4(ip)) => {
@@ -119,13 +119,13 @@ fn in_ip(data: &[u8], at: usize, wire: u32) -> Result<Segment<'_>, (Skip, Option
             let fragment = ip.is_payload_fragmented();
             (ends.0, ends.1, header.slice().as_ptr(), total, fragment, 0, header.hop_limit())
         }
-        _ => return Err(none(Skip::NotIp(0))),
+        _ => return Err(none(no_ip(bytes))),
     };
     if fragment {
         return Err(none(Skip::Fragment));
     }
     let payload = packet.net.as_ref().and_then(LaxNetSlice::ip_payload_ref);
-    let payload = payload.ok_or(none(Skip::NotIp(0)))?;
+    let payload = payload.ok_or_else(|| none(no_ip(bytes)))?;
     // Of its header all but some options may be there.
     let tcp = match &packet.transport {
         Some(TransportSlice::Tcp(tcp)) => tcp.slice(),
@@ -138,6 +138,14 @@ fn in_ip(data: &[u8], at: usize, wire: u32) -> Result<Segment<'_>, (Skip, Option
         }
     };
     tcp_in(data, tcp, wire, Ip { from, to, start, total, id, hops }).ok_or(none(Skip::Cut))
+}
+
+/// Why there is no IP header: another version, or too little of it.
+fn no_ip(bytes: &[u8]) -> Skip {
+    match bytes.first().map(|first| first >> 4) {
+        None | Some(4 | 6) => Skip::Cut,
+        Some(version) => Skip::NotIpVersion(version),
+    }
 }
 
 /// What an IP header says.
@@ -412,6 +420,12 @@ mod tests {
         assert_eq!(of(Link::Ethernet, &ethernet(0x0806)), Skip::NotIp(0x0806));
         assert_eq!(of(Link::Ethernet, &ethernet(0x88e5)), Skip::NotIp(0x88e5));
         assert_eq!(of(Link::Ppp, &[0xc0, 0x21, 1, 1]), Skip::NotPppIp(0xc021));
+        // A bridge's spanning tree, with its length in place of an EtherType; and SLL's number of LLC.
+        let tree = [&[0; 12][..], &[0, 38, 0x42, 0x42, 3], &[0; 43]].concat();
+        assert_eq!(of(Link::Ethernet, &tree), Skip::NotLlcIp(0x42));
+        let routing = [&[0; 14][..], &[0, 4, 0xfe, 0xfe, 3, 0x83]].concat();
+        assert_eq!(of(Link::LinuxSll, &routing), Skip::NotLlcIp(0xfe));
+        assert_eq!(of(Link::Null, &[7, 0, 0, 0, 0x81, 1]), Skip::NotIpVersion(8));
         assert_eq!(Link::of(105), Err(105));
     }
 
@@ -440,9 +454,12 @@ mod tests {
         PacketBuilder::ipv4([1; 4], [2; 4], 9).udp(1, 2).write(&mut udp, &[0; 9]).unwrap();
         assert_eq!(of(&udp), Skip::NotTcp(17));
         assert_eq!(of(&v4()[..38]), Skip::Cut);
-        assert_eq!(of(&[0x70; 60]), Skip::NotIp(0));
+        assert_eq!(of(&[0x70; 60]), Skip::NotIpVersion(7));
+        // Of IP, but not all of its header.
+        assert_eq!(segment(Link::Raw, &v4()[..19], 1500), Err(Skip::Cut));
+        assert_eq!(segment(Link::Raw, &[], 0), Err(Skip::Cut));
         assert_eq!(read(Link::Ethernet, &[0; 13], &[]), Err(Skip::Cut));
-        assert_eq!(read(Link::Ethernet, &[0; 14], &v4()), Err(Skip::NotIp(0)));
+        assert_eq!(read(Link::Ethernet, &[0; 14], &v4()), Err(Skip::NotLlcIp(0x45)));
         // Shorter than its own headers.
         let mut short = v4();
         short[2..4].copy_from_slice(&30_u16.to_be_bytes());

@@ -11,14 +11,38 @@ const NAMED: usize = 4;
 #[derive(Clone, Debug, Default)]
 pub struct Skipped(BTreeMap<Skip, u64>);
 
-/// Names of the numbers that are met most.
-const LINKS: [(u16, &str); 6] = [
+/// Names of the numbers that are met most (tcpdump.org/linktypes.html; IANA's registers).
+const LINKS: [(u16, &str); 30] = [
+    (6, "Token Ring"),
+    (10, "FDDI"),
+    (11, "ATM"),
+    (100, "ATM"),
     (105, "IEEE 802.11"),
+    (107, "Frame Relay"),
+    (117, "PF's log"),
+    (119, "IEEE 802.11 with Prism"),
+    (123, "ATM"),
     (127, "IEEE 802.11 with radiotap"),
+    (143, "DOCSIS"),
     (147, "user 0"),
+    (163, "IEEE 802.11 with AVS"),
+    (187, "Bluetooth"),
     (189, "USB"),
+    (192, "PPI, as of IEEE 802.11"),
+    (195, "IEEE 802.15.4"),
+    (197, "ERF"),
+    (201, "Bluetooth"),
     (220, "USB"),
+    (227, "CAN"),
+    (230, "IEEE 802.15.4"),
+    (247, "InfiniBand"),
+    (249, "USB"),
+    (251, "Bluetooth"),
+    (252, "Wireshark's upper PDU"),
     (253, "netlink"),
+    (254, "Bluetooth"),
+    (256, "Bluetooth"),
+    (258, "PKTAP"),
 ];
 const ETHER_TYPES: [(u16, &str); 7] = [
     (0x0806, "ARP"),
@@ -28,6 +52,22 @@ const ETHER_TYPES: [(u16, &str); 7] = [
     (0x88e5, "MACsec"),
     (0x88f7, "PTP"),
     (0x8847, "MPLS"),
+];
+const PPP: [(u16, &str); 7] = [
+    (0x8021, "IPCP"),
+    (0x8057, "IPv6CP"),
+    (0x80fd, "CCP"),
+    (0xc021, "LCP"),
+    (0xc023, "PAP"),
+    (0xc025, "link quality"),
+    (0xc223, "CHAP"),
+];
+const LLC: [(u16, &str); 5] = [
+    (0x42, "spanning tree"),
+    (0xe0, "IPX"),
+    (0xf0, "NetBIOS"),
+    (0xfe, "OSI, as IS-IS"),
+    (0xff, "IPX"),
 ];
 const PROTOCOLS: [(u16, &str); 9] = [
     (1, "ICMP"),
@@ -106,11 +146,16 @@ fn named(skip: Skip) -> (&'static str, Option<String>) {
         Skip::Link(number) => {
             ("of an unknown link type", Some(format!("of {number}{}", name(&LINKS, number))))
         }
-        Skip::NotIp(0) => (NOT_IP, None),
         Skip::NotIp(kind) => {
             (NOT_IP, Some(format!("of EtherType 0x{kind:04x}{}", name(&ETHER_TYPES, kind))))
         }
-        Skip::NotPppIp(number) => (NOT_IP, Some(format!("of PPP 0x{number:04x}"))),
+        Skip::NotPppIp(number) => {
+            (NOT_IP, Some(format!("of PPP 0x{number:04x}{}", name(&PPP, number))))
+        }
+        Skip::NotLlcIp(service) => {
+            (NOT_IP, Some(format!("of LLC 0x{service:02x}{}", name(&LLC, service.into()))))
+        }
+        Skip::NotIpVersion(version) => (NOT_IP, Some(format!("of version {version}"))),
         Skip::NotTcp(number) => {
             let name = name(&PROTOCOLS, number.into());
             ("not TCP", Some(format!("of IP protocol {number}{name}")))
@@ -133,14 +178,21 @@ mod tests {
         for (number, count) in times {
             (0..count).for_each(|_| skipped.count(Skip::NotTcp(number)));
         }
-        for skip in [Skip::NotIp(0), Skip::NotIp(0x88cc), Skip::Link(147)] {
-            skipped.count(skip);
-        }
+        let others = [
+            Skip::Link(119),
+            Skip::Link(147),
+            Skip::NotIp(0x88cc),
+            Skip::NotPppIp(0xc021),
+            Skip::NotLlcIp(0x42),
+            Skip::NotIpVersion(5),
+        ];
+        others.into_iter().for_each(|skip| skipped.count(skip));
         assert_eq!(
             skipped.note(30).unwrap(),
-            "skipped of 30 packets: 1 of an unknown link type (1 of 147 user 0), 2 not IP (1 of EtherType \
-             0x88cc LLDP), 16 not TCP (5 of IP protocol 200, 4 of IP protocol 89 OSPF, 3 of IP protocol \
-             50 ESP, 2 of IP protocol 1 ICMP, 2 others)"
+            "skipped of 30 packets: 2 of an unknown link type (1 of 119 IEEE 802.11 with Prism, 1 of 147 user 0), \
+             4 not IP (1 of EtherType 0x88cc LLDP, 1 of PPP 0xc021 LCP, 1 of LLC 0x42 spanning tree, 1 of version 5), \
+             16 not TCP (5 of IP protocol 200, 4 of IP protocol 89 OSPF, 3 of IP protocol 50 ESP, 2 of IP protocol \
+             1 ICMP, 2 others)"
         );
     }
 }

@@ -53,10 +53,14 @@ pub enum Skip {
     Untimed,
     /// Of a link type that is not known here.
     Link(u16),
-    /// Neither IPv4 nor IPv6, but of this EtherType, if it has one.
+    /// Neither IPv4 nor IPv6, but of this EtherType.
     NotIp(u16),
     /// Of PPP, but neither of both.
     NotPppIp(u16),
+    /// Of LLC, but not of SNAP: for this service (its DSAP).
+    NotLlcIp(u8),
+    /// What stands where IP is to be has this version.
+    NotIpVersion(u8),
     /// UDP and others, by IP's numbers.
     NotTcp(u8),
     /// A part of an IP packet.
@@ -176,7 +180,9 @@ pub fn within(layer: Layer, data: &[u8], at: usize) -> Next {
         Layer::Ether(length) if length < ether::LEAST && half(data, at)? == 0xaaaa => {
             Ok((Layer::Ether(half(data, at + 6)?), at + 8))
         }
-        Layer::Ether(length) if length < ether::LEAST => Err(Skip::NotIp(0)),
+        Layer::Ether(length) if length < ether::LEAST => {
+            Err(Skip::NotLlcIp(*data.get(at).ok_or(Skip::Cut)?))
+        }
         Layer::Ether(other) => Err(Skip::NotIp(other)),
         Layer::Ppp => ppp(data, at),
     }

@@ -490,7 +490,7 @@ fn a_packet_that_is_no_segment_is_counted() {
     assert_eq!(
         source.recording().notes,
         [
-            "skipped of 4005 packets: 1 not IP, 1 not TCP (1 of IP protocol 17 UDP), 1 fragmented, 1 cut within their headers",
+            "skipped of 4005 packets: 1 not IP (1 of version 0), 1 not TCP (1 of IP protocol 17 UDP), 1 fragmented, 1 cut within their headers",
             "1 of 4005 packets were captured without all TCP options"
         ]
     );
@@ -630,6 +630,31 @@ fn a_packet_that_is_there_twice_counts_once() {
                     interfaces or ports has each packet more than once)";
         assert_eq!(twice.recording().notes, [note]);
         assert_eq!(once.recording().notes, [""; 0]);
+    }
+}
+
+/// On a trunk and at a port of the same switch: other addresses of Ethernet, and a tag.
+#[test]
+fn a_packet_that_is_there_with_another_address_and_tag_counts_once() {
+    let plain = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0];
+    let tagged = [2, 0, 0, 0, 1, 3, 2, 0, 0, 0, 1, 4, 0x81, 0, 0, 5, 8, 0];
+    let behind = |(time, data, wire): &Record, header: &[u8], late: i64| -> Record {
+        (time + late, [header, &data[..]].concat(), wire + header.len() as u32)
+    };
+    for at in [At::Sender, At::Receiver] {
+        let all = records(&flow(at, 1, Some(MS)));
+        let first: Vec<Record> = all.iter().map(|of| behind(of, &plain, 0)).collect();
+        let once = open(file(1, &first));
+        let mut both = first;
+        both.extend(all.iter().map(|of| behind(of, &tagged, 20_000)));
+        both.sort_by_key(|(time, ..)| *time);
+        let twice = open(file(1, &both));
+        assert_eq!(observations(&twice).len(), PACKETS as usize);
+        assert_eq!(observations(&twice), observations(&once));
+        assert_eq!(twice.recording().traffic, once.recording().traffic);
+        let notes = &twice.recording().notes;
+        let copies = "left out: 4000 of 8000 packets are copies of others ";
+        assert!(notes.len() == 1 && notes[0].starts_with(copies), "{notes:?}");
     }
 }
 
