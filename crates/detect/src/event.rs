@@ -278,6 +278,13 @@ struct Raw {
     length: Scalar,
 }
 
+/// What a counter grew by.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Counter {
+    delta: Scalar,
+}
+
 /// An end of a path.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
@@ -317,7 +324,9 @@ pub struct Data {
     /// Of `packets_acked`.
     pub packet_numbers: Largest,
     /// Of `packets_lost` (mvfst).
-    pub lost_packets: Scalar,
+    lost_packets: Scalar,
+    /// Of metrics (quiche).
+    cf_lost_packets: Object<Counter>,
     pub tuple_id: Scalar,
     #[serde(alias = "path_local")]
     pub tuple_local: Object<End>,
@@ -340,6 +349,17 @@ impl Data {
         let kind = kind.or(of(&self.packet_number_space));
         let others = ["initial", "handshake", "0rtt", "retry", "version_negotiation"];
         kind.is_some_and(|kind| others.contains(&&*kind))
+    }
+
+    /// Packets that an event of a loss is about.
+    pub fn lost(&self) -> u64 {
+        self.lost_packets.whole().unwrap_or(1)
+    }
+
+    /// Packets that were lost since the metrics before, of who logs no such events.
+    pub fn lost_since(&self) -> u64 {
+        let counter = self.cf_lost_packets.0.as_ref();
+        counter.and_then(|counter| counter.delta.whole()).unwrap_or(0)
     }
 
     /// Bytes of the packet.

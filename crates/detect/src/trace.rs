@@ -159,6 +159,10 @@ impl Trace {
         match event.kind.as_str() {
             "metrics_updated" | "metric_update" | "recovery_metrics_updated" => {
                 self.logged(t_ms, event)?;
+                match data.lost_since() {
+                    0 => {}
+                    count => self.lost(t_ms, event, count)?,
+                }
             }
             "packet_sent" if !data.is_of_handshake() => {
                 let at = self.path(event, event.path())?;
@@ -190,7 +194,9 @@ impl Trace {
                     self.acked(t_ms, event, event.path(), largest)?;
                 }
             }
-            "packet_lost" | "packets_lost" if !data.is_of_handshake() => self.lost(t_ms, event)?,
+            "packet_lost" | "packets_lost" if !data.is_of_handshake() => {
+                self.lost(t_ms, event, data.lost())?;
+            }
             "tuple_assigned" | "path_assigned" => self.assigned(event),
             _ => {}
         }
@@ -235,7 +241,8 @@ impl Trace {
     /// The sender logs its metrics.
     fn logged(&mut self, t_ms: f64, event: &Event) -> Result<(), String> {
         let rtt = event.data.latest_rtt.number();
-        let Some(rtt) = rtt.filter(|rtt| (0.0..LARGEST).contains(rtt)) else { return Ok(()) };
+        // 0 is logged of a path before it has one (picoquic).
+        let Some(rtt) = rtt.filter(|&rtt| rtt > 0.0 && rtt < LARGEST) else { return Ok(()) };
         let rtt = rtt * self.common.unit.unwrap_or(1.0);
         let name = event.path();
         self.unplaced += u64::from(name.is_none());
@@ -299,8 +306,7 @@ impl Trace {
 
     /// A packet is lost, or several are. Where the log does not say of which path it is of the one that has
     /// sent this number last.
-    fn lost(&mut self, t_ms: f64, event: &Event) -> Result<(), String> {
-        let count = event.data.lost_packets.whole().unwrap_or(1).min(u32::MAX.into());
+    fn lost(&mut self, t_ms: f64, event: &Event, count: u64) -> Result<(), String> {
         let at = match (event.path(), event.data.packet_number()) {
             (None, Some(number)) if self.paths.len() > 1 => {
                 let sent = |path: &Path| path.sent_at(number);
@@ -312,7 +318,7 @@ impl Trace {
             }
             (name, _) => self.path(event, name)?,
         };
-        let value = count as f64;
+        let value = count.min(u32::MAX.into()) as f64;
         self.write(&Record { t_ms, value, path: at as u32, delivered: 0, kind: Kind::Lost })
     }
 

@@ -106,6 +106,142 @@ fn every_form_tells_the_same() {
     }
 }
 
+/// What picoquic writes of a connection with two paths (its picoquictest/multipath_qlog_ref.txt and
+/// loglib/qlog.c); the numbers are ours. A path has a round-trip time of 0 before it has one, and all metrics are
+/// there again when the path is another.
+#[test]
+fn picoquics_log() {
+    let text = "{ \"qlog_version\": \"draft-00\", \"title\": \"picoquic\", \"traces\": [\n\
+        { \"vantage_point\": { \"name\": \"backend-67\", \"type\": \"server\" },\n\
+        \"title\": \"picoquic\", \"description\": \"01\",\"event_fields\": [\"relative_time\", \"path_id\", \"category\", \"event\", \"data\"],\n\
+        \"configuration\": {\"time_units\": \"us\"},\n\
+        \"common_fields\": { \"protocol_type\": \"QUIC_HTTP3\", \"reference_time\": \"5000\"},\n\"events\": [\n\
+        [0, 0, \"transport\", \"datagram_received\", { \"byte_length\": 1252, \"addr_from\" : {\"ip_v4\": \"10.0.0.2\", \"port_v4\":1234}}],\n\
+        [0, 0, \"transport\", \"packet_sent\", { \"packet_type\": \"initial\", \"header\": { \"packet_size\": 162, \"packet_number\": 0 }, \
+        \"frames\": [{ \n    \"frame_type\": \"crypto\", \"offset\": 0, \"length\": 123}]}],\n\
+        [0, 0, \"transport\", \"packet_sent\", { \"packet_type\": \"1RTT\", \"header\": { \"packet_size\": 1400, \"packet_number\": 0, \
+        \"dcid\": \"09\", \"key_phase\": 0 }, \"frames\": [{ \n    \"frame_type\": \"ping\"}, { \n    \"frame_type\": \"padding\"}]}],\n\
+        [0, 0, \"recovery\", \"metrics_updated\", {\"cwnd\": 15360,\"bytes_in_flight\": 1774}],\n\
+        [20000, 0, \"transport\", \"packet_received\", { \"packet_type\": \"1RTT\", \"header\": { \"packet_size\": 55, \"packet_number\": 2 }, \
+        \"frames\": [{ \n    \"frame_type\": \"time_stamp\", \"time_stamp\": 3146}, { \n    \"frame_type\": \"ack_mp\", \"path_id\": 0, \
+        \"ack_delay\": 0, \"acked_ranges\": [[0, 0]]}]}],\n\
+        [20000, 0, \"recovery\", \"metrics_updated\", {\"pacing_rate\": 7300291,\"smoothed_rtt\": 20000,\"min_rtt\": 20000,\"latest_rtt\": 20000}],\n\
+        [20000, 0, \"transport\", \"spin_bit_updated\", { \"state\": true }],\n\
+        [21000, 1, \"transport\", \"packet_sent\", { \"packet_type\": \"1RTT\", \"header\": { \"packet_size\": 1236, \"packet_number\": 0 }, \
+        \"frames\": [{ \n    \"frame_type\": \"path_challenge\", \"path_challenge\": \"00\"}]}],\n\
+        [21000, 1, \"recovery\", \"metrics_updated\", {\"pacing_rate\": 10016000000,\"bytes_in_flight\": 1252,\"min_rtt\": 0,\"latest_rtt\": 0}],\n\
+        [22000, 0, \"transport\", \"packet_sent\", { \"packet_type\": \"1RTT\", \"header\": { \"packet_size\": 1400, \"packet_number\": 1 }, \
+        \"frames\": [{ \n    \"frame_type\": \"stream\", \"id\": 4, \"offset\": 0, \"length\": 1350, \"fin\": false }]}],\n\
+        [22000, 0, \"recovery\", \"metrics_updated\", {\"pacing_rate\": 7191011,\"smoothed_rtt\": 20000,\"min_rtt\": 20000,\"latest_rtt\": 20000}],\n\
+        [51000, 0, \"transport\", \"packet_received\", { \"packet_type\": \"1RTT\", \"header\": { \"packet_size\": 55, \"packet_number\": 3 }, \
+        \"frames\": [{ \n    \"frame_type\": \"ack_mp\", \"path_id\": 0, \"ack_delay\": 0, \"acked_ranges\": [[0, 0]]}, { \n    \"frame_type\": \
+        \"ack_mp\", \"path_id\": 1, \"ack_delay\": 0, \"acked_ranges\": [[0, 0]]}]}],\n\
+        [51000, 1, \"recovery\", \"metrics_updated\", {\"bytes_in_flight\": 0,\"smoothed_rtt\": 30000,\"min_rtt\": 30000,\"latest_rtt\": 30000}],\n\
+        [52000, 0, \"recovery\", \"packet_lost\", {\n    \"packet_type\" : \"1RTT\",\n    \"packet_number\" : 1,\n    \"trigger\": \"timer\",\n    \
+        \"header\": {\n        \"packet_type\" : \"1RTT\",\n        \"packet_number\" : 1,\n        \"packet_size\" : 1400}}]]}]}\n";
+    let source = open(text).unwrap();
+    assert_eq!(
+        observations(&source),
+        [told(0, 20_000, 0, 1), told(1, 51_000, 0, 1), lost(0, 52_000)]
+    );
+    let [first, second] = source.recording().traffic[..] else { panic!("two paths") };
+    assert_eq!((first.packets, first.bytes), (2, Some(2800)));
+    assert_eq!((second.packets, second.bytes), (1, Some(1236)));
+    assert!((second.min_rtt_ms.unwrap() - 30.0).abs() < 1e-6, "{second:?}");
+    assert_eq!(source.recording().notes, [""; 0]);
+}
+
+/// What mvfst writes (its quic/logging/QLoggerTypes.cpp and test/QLoggerTest.cpp), names in alphabetical order;
+/// the numbers are ours. Times are of its own clock, as text; losses are counts.
+#[test]
+fn mvfsts_log() {
+    let text = "{\"description\": \"Converted from file\", \"qlog_version\": \"draft-00\", \"summary\": {\"max_duration\": 87000, \
+        \"total_event_count\": 9, \"trace_count\": 1}, \"title\": \"mvfst qlog\", \"traces\": [{\n\
+        \"common_fields\": {\"dcid\": \"15\", \"protocol_type\": \"QUIC_HTTP3\", \"reference_time\": \"0\", \"scid\": \"\"},\n\
+        \"configuration\": {\"time_offset\": 0, \"time_units\": \"us\"}, \"description\": \"Generated qlog from connection\",\n\
+        \"event_fields\": [\"relative_time\", \"category\", \"event\", \"data\"], \"events\": [\n\
+        [\"103453000000\", \"transport\", \"packet_sent\", {\"frames\": [{\"fin\": false, \"frame_type\": \"stream\", \"length\": 1200, \
+        \"offset\": 0, \"stream_id\": \"0\"}], \"header\": {\"packet_number\": 7, \"packet_size\": 1252}, \"packet_type\": \"1RTT\"}],\n\
+        [\"103453040000\", \"transport\", \"packet_received\", {\"frames\": [{\"ack_delay\": 12, \"acked_ranges\": [[0, 7]], \
+        \"frame_type\": \"ack\"}], \"header\": {\"packet_number\": 5, \"packet_size\": 40}, \"packet_type\": \"1RTT\"}],\n\
+        [\"103453040000\", \"transport\", \"packet_ack\", {\"packet_num\": 7, \"packet_num_space\": \"2\"}],\n\
+        [\"103453040000\", \"recovery\", \"metric_update\", {\"ack_delay\": 12, \"latest_rtt\": 40000, \"min_rtt\": 40000, \"smoothed_rtt\": 40000}],\n\
+        [\"103453040000\", \"metric_update\", \"congestion_metric_update\", {\"bytes_in_flight\": 0, \"congestion_event\": \"packet ack\", \
+        \"current_cwnd\": 14000, \"recovery_state\": \"\", \"state\": \"\"}],\n\
+        [\"103453041000\", \"loss\", \"packets_lost\", {\"largest_lost_packet_num\": 6, \"lost_bytes\": 2504, \"lost_packets\": 2}],\n\
+        [\"103453042000\", \"transport\", \"packet_sent\", {\"frames\": [], \"header\": {\"packet_number\": 8, \"packet_size\": 1252}, \
+        \"packet_type\": \"1RTT\"}],\n\
+        [\"103453087000\", \"transport\", \"packet_received\", {\"frames\": [{\"ack_delay\": 9, \"acked_ranges\": [[8, 8]], \
+        \"frame_type\": \"ack\"}], \"header\": {\"packet_number\": 6, \"packet_size\": 40}, \"packet_type\": \"1RTT\"}],\n\
+        [\"103453087000\", \"recovery\", \"metric_update\", {\"ack_delay\": 9, \"latest_rtt\": 45000, \"min_rtt\": 40000, \"smoothed_rtt\": 40625}]],\n\
+        \"title\": \"mvfst qlog from single connection\", \"vantage_point\": {\"name\": \"client\", \"type\": \"client\"}}]}\n";
+    let source = open(text).unwrap();
+    let two_lost = Observation { lost: 2, ..lost(0, 41_000) };
+    assert_eq!(observations(&source), [told(0, 40_000, 0, 1), two_lost, told(0, 87_000, 5_000, 1)]);
+    let traffic = source.recording().traffic[0];
+    assert_eq!((traffic.packets, traffic.bytes), (2, Some(2504)));
+}
+
+/// What quiche writes (its qlog crate and quiche/src/recovery/mod.rs), as JSON text sequences of 0.3 and of the
+/// schema of today; the numbers are ours. It logs what of its metrics has changed, and losses as one of these.
+#[test]
+fn quiches_log() {
+    let about = "\"title\":\"quiche-server qlog\",\"description\":\"quiche-server qlog id=a1\"";
+    let old = format!(
+        "\u{1e}{{\"qlog_version\":\"0.3\",\"qlog_format\":\"JSON-SEQ\",{about},\"trace\":{{\"vantage_point\":{{\"type\":\"server\"}},\
+         {about},\"configuration\":{{\"time_offset\":0.0}}}}}}\n"
+    );
+    let new = format!(
+        "\u{1e}{{\"file_schema\":\"urn:ietf:params:qlog:file:sequential\",\"serialization_format\":\"JSON-SEQ\",{about},\"trace\":\
+         {{{about},\"vantage_point\":{{\"type\":\"server\"}},\"event_schemas\":[\"urn:ietf:params:qlog:events:quic-12\"],\
+         \"common_fields\":{{\"reference_time\":{{\"clock_type\":\"monotonic\",\"epoch\":\"unknown\",\
+         \"wall_clock_time\":\"2026-01-02T03:04:05.678Z\"}}}}}}}}\n"
+    );
+    let sent = |ms: f64, number: u32| {
+        let header = format!("\"packet_type\":\"1RTT\",\"packet_number\":{number}");
+        let raw = "\"raw\":{\"length\":1200,\"payload_length\":1180},\"send_at_time\":1.0";
+        event(ms, "transport:packet_sent", &format!("\"header\":{{{header}}},{raw},\"frames\":[]"))
+    };
+    let acked = |ms: f64, ranges: &str| {
+        let header = "\"header\":{\"packet_type\":\"1RTT\",\"packet_number\":4}";
+        let ack = format!("{{\"frame_type\":\"ack\",\"ack_delay\":0.1,\"acked_ranges\":{ranges}}}");
+        let raw = "\"raw\":{\"length\":40,\"payload_length\":20}";
+        event(ms, "transport:packet_received", &format!("{header},{raw},\"frames\":[{ack}]"))
+    };
+    let events = [
+        sent(0.0, 3),
+        metrics(0.0, "\"congestion_window\":12000,\"bytes_in_flight\":1200"),
+        acked(31.5, "[[0,3]]"),
+        metrics(
+            31.5,
+            "\"min_rtt\":31.5,\"smoothed_rtt\":31.5,\"latest_rtt\":31.5,\"rtt_variance\":15.75",
+        ),
+        sent(32.0, 5),
+        metrics(32.0, "\"bytes_in_flight\":2400"),
+        // A range of one packet, of which the first is not there.
+        acked(66.0, "[[5]]"),
+        metrics(66.0, "\"cf_lost_packets\":{\"total\":3,\"delta\":3},\"latest_rtt\":34.0"),
+        metrics(
+            67.0,
+            "\"cf_lost_packets\":{\"total\":4,\"delta\":1},\"cf_lost_bytes\":{\"total\":4800,\"delta\":1200}",
+        ),
+    ];
+    let events = events.map(|event| format!("\u{1e}{event}")).concat();
+    let renamed = events.replace("transport:", "quic:").replace("recovery:", "quic:recovery_");
+    for text in [old + &events, new + &renamed] {
+        let source = open(&text).unwrap();
+        let seen = [
+            told(0, 31_500, 0, 1),
+            told(0, 66_000, 2_500, 2),
+            Observation { lost: 3, ..lost(0, 66_000) },
+            lost(0, 67_000),
+        ];
+        assert_eq!(observations(&source), seen, "{text}");
+        let traffic = source.recording().traffic[0];
+        assert_eq!((traffic.packets, traffic.bytes), (2, Some(2400)));
+    }
+}
+
 #[test]
 fn a_value_once_more_is_a_sample_if_something_was_acknowledged() {
     let text = [
