@@ -1,4 +1,4 @@
-//! `run --live` and `compare --live` on a terminal that `script` of util-linux makes.
+//! `run --live`, `compare --live` and `detect -` on a terminal that `script` of util-linux makes.
 
 #![cfg(feature = "lab")]
 
@@ -170,6 +170,53 @@ fn ctrl_c_ends_a_comparison_and_keeps_what_is_done() {
         said.contains("narrows: interrupted") && said.contains(" of 20000 runs are saved in"),
         "{said:?}"
     );
+}
+
+/// What is left on a terminal: lines to which the cursor went up are gone.
+#[cfg(feature = "detect")]
+fn left(wrote: &str) -> String {
+    let mut parts = wrote.split("\u{1b}[");
+    let mut shown = parts.next().unwrap().to_owned();
+    for part in parts {
+        let end = part.find(|of: char| of.is_ascii_alphabetic()).unwrap();
+        if part[end..].starts_with('A') {
+            let lines = part[..end].parse().unwrap();
+            let kept = shown.rmatch_indices('\n').nth(lines).map_or(0, |(at, _)| at + 1);
+            shown.truncate(kept);
+        }
+        shown += &part[end + 1..];
+    }
+    shown
+}
+
+#[cfg(feature = "detect")]
+#[test]
+fn the_table_of_what_comes_is_drawn_again_and_taken_away() {
+    let home = tempfile::tempdir().unwrap();
+    let file = format!("{}/tests/captures/cubic-shared.pcap.gz", env!("CARGO_MANIFEST_DIR"));
+    let capture = Command::new("gunzip").args(["-c", &file]).output().unwrap().stdout;
+    let (most, rest) = capture.split_at(capture.len() / 2);
+    std::fs::write(home.path().join("most"), most).unwrap();
+    std::fs::write(home.path().join("rest"), rest).unwrap();
+    let folder = home.path().display();
+    let comes = format!(
+        "{{ cat {folder}/most; until [ -e {folder}/go ]; do sleep 0.05; done; cat {folder}/rest; }} | "
+    );
+    let run = narrows("detect -").replace("stty -g; ", &format!("stty -g; {comes}"));
+    let Some(terminal) = OnTerminal::with_settings(&run) else { return };
+    // The rest is not there yet: a head, a line for each of two flows, who shares, and what is above the head.
+    let (head, away) = ("s      Mbit/s  flow\r\n", "\u{1b}[5A\u{1b}[J");
+    terminal.wait(head);
+    terminal.wait(away);
+    let shares = "The 2 flows share a bottleneck.";
+    assert!(!terminal.wrote().contains(shares));
+    std::fs::write(home.path().join("go"), "").unwrap();
+    let between = terminal.ends(0);
+    let drawn = between.matches(head).count();
+    // A second each, of half a minute.
+    assert!(drawn > 20 && drawn == between.matches("A\u{1b}[J").count(), "{between:?}");
+    let left = left(&between);
+    assert!(left.contains(shares) && !left.contains(head), "{left:?}");
 }
 
 #[test]
