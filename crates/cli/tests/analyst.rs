@@ -123,7 +123,8 @@ fn two_downloads_in_24_captures() {
                         Err(line) => {
                             assert!(!timestamps && place > 0, "{case}: {line}");
                             let lacks = "no flow gives a delay: expected packets of at least a second with TCP \
-                                         timestamps, or, captured near the sender, with their acknowledgements";
+                                         timestamps, or, captured near the sender, with their acknowledgements; \
+                                         found without timestamps: 2 flows, with 100.0 % of the data";
                             assert!(line.contains(lacks), "{case}: {line}");
                             "refused"
                         }

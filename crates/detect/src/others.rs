@@ -44,6 +44,8 @@ pub struct Others {
     /// Of the others, those that have messages only, and those that do not give the signal.
     messages: Sum,
     lacking: Sum,
+    /// Those of both whose data has no timestamps, although it was captured with all TCP options.
+    unstamped: Sum,
     /// What those of both sent whose packets were captured without all TCP options.
     cut: u64,
 }
@@ -66,6 +68,9 @@ impl Others {
             return;
         }
         self.cut += if entry.cut { bytes } else { 0 };
+        if !entry.cut && entry.ways[entry.data()].clock.is_none() {
+            self.unstamped.add(bytes);
+        }
         match entry.is_messages() && signal != Some(Signal::OwdReceiver) {
             true => self.messages.add(bytes),
             false => self.lacking.add(bytes),
@@ -105,13 +110,15 @@ impl Others {
             Some(At::Middle) => signal.about_in_the_middle(),
             _ => signal.about(),
         };
-        let note = |what: String, of: Sum| {
-            let share = self.share(of.bytes);
-            (of.flows > 0).then(|| format!("{what}: {}, with {share:.1} % of the data", of.name()))
-        };
-        let brief = note(format!("skipped, as they sent for less than {long}"), self.brief);
-        let lacking = note(format!("skipped, without {about}"), self.lacking);
+        let brief = self.note(&format!("skipped, as they sent for less than {long}"), self.brief);
+        let lacking = self.note(&format!("skipped, without {about}"), self.lacking);
         self.messages().into_iter().chain(brief).chain(lacking).collect()
+    }
+
+    /// `what` of so many flows, if there are any.
+    fn note(&self, what: &str, of: Sum) -> Option<String> {
+        let share = self.share(of.bytes);
+        (of.flows > 0).then(|| format!("{what}: {}, with {share:.1} % of the data", of.name()))
     }
 
     /// The note on flows of messages.
@@ -150,9 +157,10 @@ impl Others {
         }
         let why = self.messages().map_or(String::new(), |why| format!("{why}; "));
         let given = limits.at.map_or(String::new(), |at| format!(" (--at {at})"));
+        let found = self.note("; found without timestamps", self.unstamped).unwrap_or_default();
         format!(
             "{why}no flow gives a delay{given}: expected packets of at least {long} with TCP timestamps, or, \
-             captured near the sender, with their acknowledgements"
+             captured near the sender, with their acknowledgements{found}"
         )
     }
 }

@@ -462,8 +462,30 @@ fn near_the_receiver_there_is_nothing_to_measure_without_timestamps() {
     assert_eq!(
         error.to_string(),
         "test: no flow gives a delay: expected packets of at least a second with TCP timestamps, or, \
-         captured near the sender, with their acknowledgements"
+         captured near the sender, with their acknowledgements; found without timestamps: 1 flow, with \
+         100.0 % of the data"
     );
+}
+
+/// 20 small flows with acknowledgements hide one of 300 packets that nobody acknowledges.
+#[test]
+fn a_signal_of_flows_that_are_hidden_is_none() {
+    let small = |client| flow(At::Sender, client, None).into_iter().take(120);
+    let alone = flow(At::Sender, 21, None).into_iter().filter(|packet| packet.forward).take(300);
+    let bytes = pcap(&(1..=20).flat_map(small).chain(alone).collect::<Vec<_>>());
+    let of = |packets| {
+        let limits = Limits { packets, ..Limits::default() };
+        Source::open(Input::bytes("test", bytes.clone()), None, limits)
+    };
+    let error = of(100).map(drop).unwrap_err().to_string();
+    let hidden = "test: hidden: 20 flows of fewer than 100 packets, with 80.0 % of the data \
+                  (--min-packets 1 shows all); no flow gives a delay: expected ";
+    assert!(error.starts_with(hidden), "{error}");
+    let found = "; found without timestamps: 1 flow, with 20.0 % of the data";
+    assert!(error.ends_with(found), "{error}");
+    // Of all flows there is one.
+    let source = of(1).unwrap();
+    assert_eq!((source.recording().signal, source.recording().flows.len()), (Signal::Rtt, 16));
 }
 
 #[test]
@@ -847,6 +869,7 @@ fn where_only_data_was_captured_the_place_is_not_known() {
     let reason = "near the receiver: the delay of data changes by 40.0 ms, which it does not near the sender";
     assert_eq!(source.recording().captured.as_deref(), Some(reason));
     assert!(error.starts_with("test: no flow gives a delay (--at sender): expected "), "{error}");
+    assert!(error.ends_with(" with their acknowledgements"), "all has timestamps: {error}");
 }
 
 #[test]
