@@ -664,7 +664,7 @@ fn an_interface_is_captured_until_the_end_of_the_time_and_drops_are_said() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(said, "narrows: nr0: 12 packets dropped by kernel\n");
     let given = fs::read_to_string(home.path().join("arguments")).unwrap();
-    assert_eq!(given, "-i nr0 -s 160 -U -w - -- tcp port 5201\n");
+    assert_eq!(given, "-i nr0 -s 192 -U -w - -- tcp port 5201\n");
     // It ends on its own: what was found until then is not lost.
     let ends =
         script.replace("while :; do /bin/sleep 0.05; done", "echo nr0: it went down >&2; exit 1");

@@ -31,7 +31,7 @@ pub struct DetectArgs {
     /// or rtt_ms, also compressed by gzip or zstd; - is standard input, a capture there is read as it comes
     #[arg(value_name = "FILE", required_unless_present = "interface")]
     pub files: Vec<PathBuf>,
-    /// Capture on this interface, or on any, by tcpdump (root or cap_net_raw)
+    /// Capture on this interface, or on any, by tcpdump, which has to be installed (root, or cap_net_raw of its own)
     #[arg(short, long, value_name = "IFACE", conflicts_with_all = ["files", "losses", "plot", "report"])]
     pub interface: Option<String>,
     /// With --interface: packets to capture, in tcpdump's language

@@ -26,8 +26,8 @@ const TICK: Duration = Duration::from_millis(50);
 /// Flows of the table.
 const ROWS: usize = 16;
 
-/// Of each packet: the headers, also within a tunnel.
-const SNAP_LENGTH: &str = "160";
+/// Of each packet: the headers, also of IPv6 within VXLAN over IPv6, of which TCP's options end at byte 184.
+const SNAP_LENGTH: &str = "192";
 
 /// Reads a capture from `from` as it comes, until its end or Ctrl-C.
 pub fn read(
