@@ -123,7 +123,7 @@ fn report(
                 Ok(())
             })?;
             sheet.iter_mut().filter(|_| place == 0).for_each(|sheet| sheet.found(&found));
-            reports.push(Report::new(source.recording(), detector, params, times, found));
+            reports.push(Report::new(source.recording(), detector, times, found));
         }
     }
     if !args.json {

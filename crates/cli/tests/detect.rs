@@ -273,8 +273,12 @@ fn mistakes_are_reported_before_anything_is_printed() {
     assert_eq!(result["decisions"], Value::Array(vec![]));
     assert_eq!(
         result["verdicts"].to_string(),
-        r#"[{"flows":["a","b"],"verdict":"cannot tell","why":"too few delays"}]"#
+        r#"[{"flows":["a","b"],"needs":"about 21 s in which both flows send","verdict":"cannot tell","why":"too few delays"}]"#
     );
+    let text = printed(&["detect", table, "--detector", "ssc,xcorr"]);
+    let needs = "too few delays: ssc needs about 21 s in which both flows send\n\
+                 too few delays: xcorr needs about 4 s in which both flows send\n";
+    assert!(text.ends_with(needs), "{text}");
 }
 
 /// Whole outputs, as users see them.

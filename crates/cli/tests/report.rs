@@ -193,6 +193,7 @@ fn the_page_of_a_capture_shows_groups_and_delays() {
     let html = page(&["detect", capture], &file);
     assert!(html.contains("Flows #1 and #4 share a bottleneck; flows #2 and #3 share another."));
     assert!(html.contains("concordance 0.99 of 24 observations"));
+    assert!(!html.contains(": needs "), "all are told");
     let data = data(&html);
     // At the end each has the colour of the first of its group.
     let lanes = data["lanes"][0]["lanes"].as_array().unwrap();
@@ -210,6 +211,11 @@ fn the_page_of_a_capture_shows_groups_and_delays() {
     let again = home.path().join("again.html");
     let json = page(&["detect", capture, "--json"], &again);
     assert_eq!(json.replace(" --json", "").replace("again.html", "page.html"), html);
+    // Where it cannot be told, what that needs.
+    let table = home.path().join("few.csv");
+    fs::write(&table, "flow,t_s,owd_ms\na,1,2\nb,2,3\n").unwrap();
+    let few = page(&["detect", table.to_str().unwrap(), "--detector", "ssc"], &again);
+    assert!(few.contains("too few delays: needs about 21 s in which both flows send"));
     let refused = narrows(&["detect", capture, "--report", "/nowhere/page.html"]);
     assert_eq!(refused.status.code(), Some(2));
     let line = String::from_utf8(refused.stderr).unwrap();

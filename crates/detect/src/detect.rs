@@ -12,6 +12,8 @@ pub struct Found {
     pub verdicts: Vec<Verdict>,
     /// Of each flow: packets that were lost.
     pub lost: Vec<u64>,
+    /// A flow has to send for so long before the detector answers, seconds.
+    pub warm_up_s: f64,
 }
 
 /// The name for all detectors that go by delays and losses.
@@ -103,6 +105,6 @@ impl<'a> Detection<'a> {
         for verdict in &mut verdicts {
             verdict.since_s = verdict.since_s.map(|since_s| start + since_s);
         }
-        Ok(Found { verdicts, lost })
+        Ok(Found { verdicts, lost, warm_up_s: live.warm_up_s })
     }
 }

@@ -11,6 +11,8 @@ pub struct Live {
     flows: Flows,
     count: usize,
     verdicts: Verdicts,
+    /// A flow has to send for so long before there is an answer, seconds.
+    pub(crate) warm_up_s: f64,
 }
 
 impl Live {
@@ -22,7 +24,8 @@ impl Live {
         let flows = Flows::new(detector, params, count);
         let flows = flows.map_err(|error| Error::input("--detector", error))?;
         let interval_s = flows.interval_us() as f64 / 1e6;
-        Ok(Live { flows, count, verdicts: Verdicts::new(count, interval_s) })
+        let warm_up_s = detector.warm_up_us(params) as f64 / 1e6;
+        Ok(Live { flows, count, verdicts: Verdicts::new(count, interval_s), warm_up_s })
     }
 
     /// Does it compare pairs of flows? Else it groups flows by several observations of each.

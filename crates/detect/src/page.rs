@@ -7,7 +7,7 @@ use narrows_report::{
 };
 
 use crate::file::File;
-use crate::report::{how_sure, sorted};
+use crate::report::{how_sure, needs, sorted};
 use crate::verdict::{numbered, sentence};
 use crate::watch::Watch;
 use crate::{Decision, Error, Found, Observation, Source, Verdict};
@@ -33,6 +33,7 @@ pub struct Sheet {
     decisions: Vec<Decision>,
     verdicts: Vec<Verdict>,
     lost: Vec<u64>,
+    warm_up_s: f64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +67,7 @@ impl Sheet {
             decisions: Vec::new(),
             verdicts: Vec::new(),
             lost: vec![0; flows],
+            warm_up_s: 0.0,
         }
     }
 
@@ -73,6 +75,7 @@ impl Sheet {
     pub fn found(&mut self, found: &Found) {
         self.verdicts.clone_from(&found.verdicts);
         self.lost.clone_from(&found.lost);
+        self.warm_up_s = found.warm_up_s;
     }
 
     /// Writes the page; `arguments` are those of the command.
@@ -157,7 +160,9 @@ impl Sheet {
                 .map_or(String::new(), |since_s| format!("{:.1}", since_s - self.start));
             let flows = format!("{} {}", numbered(a), numbered(b));
             let compared = verdict.compared_s.map_or(String::new(), |s| format!("{s:.1}"));
-            vec![flows, verdict.answer.name().into(), since, compared, how_sure(verdict)]
+            let lacks = verdict.why.map(|why| format!(": needs {}", needs(why, self.warm_up_s)));
+            let sure = how_sure(verdict) + &lacks.unwrap_or_default();
+            vec![flows, verdict.answer.name().into(), since, compared, sure]
         };
         let sorted = sorted(&self.verdicts);
         let more = match sorted.len().saturating_sub(PAIRS) {

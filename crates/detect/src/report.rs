@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use narrows_laws::{Detector, Params};
+use narrows_laws::Detector;
 
 use crate::verdict::{numbered, sentence};
 use crate::{Answer, Decision, Event, Evidence, Found, Part, Recording, Traffic, Verdict, Why};
@@ -119,15 +119,16 @@ fn sent(recording: &Recording, found: &Found) -> Vec<String> {
 
 /// The verdicts, an object each.
 fn verdicts(flows: &[String], found: &Found) -> Vec<String> {
-    found.verdicts.iter().map(|of| verdict(flows, of)).collect()
+    found.verdicts.iter().map(|of| verdict(flows, of, found.warm_up_s)).collect()
 }
 
-fn verdict(flows: &[String], verdict: &Verdict) -> String {
+fn verdict(flows: &[String], verdict: &Verdict, warm_up_s: f64) -> String {
     let (a, b) = verdict.flows;
     let names = json(&[&flows[a], &flows[b]]);
     let mut text = format!("{{\"flows\": {names}, \"verdict\": {}", json(verdict.answer.name()));
     if let Some(why) = verdict.why {
-        text += &format!(", \"why\": {}", json(why.name()));
+        let needs = json(&needs(why, warm_up_s));
+        text += &format!(", \"why\": {}, \"needs\": {needs}", json(why.name()));
     }
     if let Some(since_s) = verdict.since_s {
         text += &format!(", \"since_s\": {since_s:.6}");
@@ -158,23 +159,14 @@ fn json(value: &(impl serde::Serialize + ?Sized)) -> String {
 pub struct Report {
     detector: Detector,
     found: Found,
-    /// Of a path that sends, until its first answer, seconds.
-    warm_up_s: f64,
     /// A line for each time in which the decisions were the same.
     times: String,
 }
 
 impl Report {
     /// Of a detector whose decisions are complete.
-    pub fn new(
-        recording: &Recording,
-        detector: Detector,
-        params: &Params,
-        times: Times,
-        found: Found,
-    ) -> Report {
-        let warm_up_s = detector.warm_up_us(params) as f64 / 1e6;
-        Report { detector, found, warm_up_s, times: times.end(recording.span.1) }
+    pub fn new(recording: &Recording, detector: Detector, times: Times, found: Found) -> Report {
+        Report { detector, found, times: times.end(recording.span.1) }
     }
 }
 
@@ -196,7 +188,7 @@ pub fn text(recording: &Recording, reports: &[Report]) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{} on {} flow{}, {:.1} s, by {}\n({})\n",
+        "\n{} on {} flow{}, {:.1} s, by {}\n({})",
         reports.iter().map(name).collect::<Vec<_>>().join(", "),
         flows.len(),
         if flows.len() == 1 { "" } else { "s" },
@@ -204,6 +196,10 @@ pub fn text(recording: &Recording, reports: &[Report]) -> String {
         recording.signal,
         recording.about(),
     );
+    if let Some(captured) = &recording.captured {
+        let _ = writeln!(text, "(captured {captured})");
+    }
+    text.push('\n');
     text += &traffic(recording, &reports[0].found.lost);
     text += &match reports {
         [one] => pairs(one) + &one.times,
@@ -286,7 +282,7 @@ fn beside(reports: &[Report]) -> String {
         let _ = write!(text, "{:>4} {:>3}", numbered(a), numbered(b));
         row(&mut text, reports.iter().map(of).collect());
     }
-    text + &more(&reports[0])
+    text + &more(&reports[0]) + &reports.iter().map(needed).collect::<String>()
 }
 
 /// Shared ones first, then separate ones.
@@ -308,16 +304,21 @@ fn more(report: &Report) -> String {
     }
 }
 
-/// What the verdicts that could not be given would have needed, by their reasons.
+/// What a verdict that could not be given would have needed, of a detector that takes so long.
+pub(crate) fn needs(why: Why, warm_up_s: f64) -> String {
+    match why {
+        Why::Few => format!("about {warm_up_s:.0} s in which both flows send"),
+        Why::Flat => "a queue that grows and shrinks: more load on the bottleneck".into(),
+        _ => "more time".into(),
+    }
+}
+
+/// The same of all of them, a line for each reason.
 fn needed(report: &Report) -> String {
     let mut text = String::new();
     for why in [Why::Few, Why::Flat, Why::Between] {
         if report.found.verdicts.iter().any(|of| of.why == Some(why)) {
-            let needs = match why {
-                Why::Few => format!("about {:.0} s in which both flows send", report.warm_up_s),
-                Why::Flat => "a queue that grows and shrinks: more load on the bottleneck".into(),
-                _ => "more time".into(),
-            };
+            let needs = needs(why, report.found.warm_up_s);
             let _ = writeln!(text, "{}: {} needs {needs}", why.name(), report.detector.name());
         }
     }

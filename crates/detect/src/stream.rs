@@ -603,7 +603,7 @@ impl Stream {
         let mut verdicts = self.live.verdicts();
         verdicts.retain(|verdict| verdict.flows.1 < self.slots.len());
         let lost = self.slots.iter().map(|slot| slot.lost).collect();
-        Part { recording, found: Found { verdicts, lost } }
+        Part { recording, found: Found { verdicts, lost, warm_up_s: self.live.warm_up_s } }
     }
 }
 

@@ -225,7 +225,7 @@ pub fn detect(
         let flows = tables::of(&found.lost.iter().enumerate().map(flow).collect::<Vec<_>>())?;
         let decisions = tables::of(&decisions)?;
         let notes = recording.notes.clone();
-        let report = Report::new(recording, detector, &params, times, found);
+        let report = Report::new(recording, detector, times, found);
         Ok(Detection { text: printed(recording, &[report]), notes, verdicts, decisions, flows })
     };
     wait(py, work, |_| Ok(()))

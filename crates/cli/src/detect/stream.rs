@@ -218,7 +218,6 @@ impl Read for Piped {
 /// What was told of a stream, and what is left to tell at its end.
 struct Told {
     detector: Detector,
-    params: Params,
     times: Times,
     part: Part,
 }
@@ -232,13 +231,13 @@ impl Told {
         if json {
             return print(&line(self.detector, &Event::Renewed(&self.part)));
         }
-        print(&format!("\n{}", report(self.detector, &self.params, self.times, self.part)))
+        print(&format!("\n{}", report(self.detector, self.times, self.part)))
     }
 }
 
-fn report(detector: Detector, params: &Params, times: Times, part: Part) -> String {
+fn report(detector: Detector, times: Times, part: Part) -> String {
     let Part { recording, found } = part;
-    let report = Report::new(&recording, detector, params, times, found);
+    let report = Report::new(&recording, detector, times, found);
     text(&recording, &[report])
 }
 
@@ -275,12 +274,12 @@ fn told(
                 let times = std::mem::replace(&mut times, Times::new(confidence));
                 let part = part.clone();
                 screen.who.clear();
-                screen.line(&format!("\n{}\n", report(detector, params, times, part)))
+                screen.line(&format!("\n{}\n", report(detector, times, part)))
             }
         }
     })?;
     screen.clear()?;
-    Ok(Told { detector, params: *params, times, part })
+    Ok(Told { detector, times, part })
 }
 
 /// Standard output: lines and, if it is a terminal, a table below them.
