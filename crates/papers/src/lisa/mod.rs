@@ -68,7 +68,7 @@ pub const PAPER: Paper = Paper {
             make: each_alone,
         },
         Table {
-            name: "later",
+            name: "figure-6-later",
             about: "Figure 6(c) where the second subflow joins later",
             make: joins_later,
         },
