@@ -303,7 +303,8 @@ pub fn detectors(runs: &Runs) -> Result<Grid, Error> {
 /// The scenarios under C-MPBBR, for 20 s: in the simulator, and on the host that takes its place beside that.
 pub fn hosts(runs: &Runs) -> Result<Grid, Error> {
     const SCENARIOS: [&str; 5] = ["one", "two", "three", "four", "five"];
-    const FIGURES: [(&str, fn(&Kept) -> f64); 3] =
+    type Value = fn(&Kept) -> f64;
+    const FIGURES: [(&str, Value); 3] =
         [("connection, Mbit/s", mptcp), ("rival, Mbit/s", tcp), ("connection / rival", to_rival)];
     // Real time, and the scheduler that Linux has.
     const SETTINGS: [&str; 3] = ["warmup=5 s", "duration=20 s", "flows.mptcp.scheduler=linux"];
