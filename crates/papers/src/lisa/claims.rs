@@ -2,6 +2,7 @@
 
 use narrows_lab::Error;
 
+use super::joins::spreads;
 use super::networks::{
     Column, Figure, LEAST_QUEUE, LONG_KB, Network, Pair, Points, alone, columns, done, from_8,
     retransmits, slow_start_cwnd, slow_start_retransmits,
@@ -12,10 +13,10 @@ use super::tree::{self, Metric, Tree};
 use super::{BDPS, gain, later, retransmits_of_tcp};
 use crate::figures::{Interval, averages, less, text};
 use crate::verdict::{Side, about, above, near, weakest, within};
-use crate::{Cell, Grid, Judged, Runs};
+use crate::{Cell, Grid, Judged, Runs, Verdict};
 
 /// "Grid lines are spaced at 70 ms, the base RTT".
-const FIGURE_1_RTT_S: f64 = 0.07;
+pub const FIGURE_1_RTT_S: f64 = 0.07;
 
 type Found = Result<Vec<Option<Interval>>, Error>;
 
@@ -26,25 +27,47 @@ struct Claims<'a> {
 }
 
 impl Claims<'_> {
-    /// Adds a claim, judged for each column.
+    /// Adds a claim, judged for each column, and what decides where it is worse.
     fn claim<J: Into<Judged>>(
         &mut self,
         claim: impl Into<String>,
+        decides: &str,
         judge: impl Fn(Column) -> Result<J, Error>,
     ) -> Result<(), Error> {
-        let mut row = vec![Cell::Text(claim.into())];
+        let mut judged: Vec<Judged> = Vec::new();
         for column in columns() {
-            row.push(Cell::Verdict(judge(column)?.into()));
+            judged.push(judge(column)?.into());
         }
-        self.grid.row(row);
+        let decides = Cell::from(named(decides, &judged));
+        let verdicts = judged.into_iter().map(Cell::Verdict);
+        self.grid.row([Cell::Text(claim.into())].into_iter().chain(verdicts).chain([decides]));
         Ok(())
     }
 }
 
+/// What decides, where a column is worse; nothing where none is.
+fn named<'a>(decides: &'a str, judged: &[Judged]) -> &'a str {
+    let worse = judged.iter().any(|one| one.verdict == Verdict::Worse);
+    if worse { decides } else { "" }
+}
+
+/// Where the page shows what decides.
+const OF_FIGURE_1: &str =
+    "[the queue, which the paper does not give](#figures-1-and-2-300-kb-at-25-mbits-and-70-ms)";
+const OF_FIGURE_6: &str = "3.14, up to 300 kB: [jitter and acknowledgements](#figure-6-one-bottleneck-5-mbits-40-ms); else not known";
+const OF_RTTS: &str =
+    "[scheduler and loss detection](#why-200-and-20-ms-differ-scheduler-and-loss-detection)";
+const OF_PHONES: &str = "today [the scheduler](#figures-11-to-13-3g-and-wlan); else not known";
+const OF_RULES: &str = "[one rule at a time](#one-rule-of-the-papers-linux-at-a-time)";
+const NOT_KNOWN: &str = "not known";
+
 /// The table.
 pub fn claims(runs: &Runs) -> Result<Grid, Error> {
     let heads = columns().into_iter().map(Column::head);
-    let grid = Grid::new(["claim".to_owned()].into_iter().chain(heads));
+    let heads = ["claim".to_owned()].into_iter().chain(heads).chain(["what decides".to_owned()]);
+    let mut grid = Grid::new(heads);
+    grid.note =
+        "What decides: where a law is worse, the experiment on this page that shows why.".into();
     let mut claims = Claims { runs, grid };
     first_transfers(&mut claims)?;
     shared(&mut claims)?;
@@ -66,10 +89,10 @@ fn first_transfers(claims: &mut Claims) -> Result<(), Error> {
     };
     claims.claim(
         "Figure 1(c): the second subflow joins 3 base RTTs after data began, at a window of 40 (ours: 3 RTTs with queueing)",
+        "its queue: [at 250 Mbit/s](#figures-1-and-2-300-kb-at-25-mbits-and-70-ms)",
         |column| {
             let joins = Network::of("lisa/two").joins(runs, column, FIGURE_1_RTT_S)?;
-            let [after, window] = [|join: &(f64, f64)| join.0, |join: &(f64, f64)| join.1]
-                .map(|of| Interval::of(&joins.iter().map(of).collect::<Vec<_>>()));
+            let [after, window] = spreads(&joins);
             let judged = weakest(&[
                 about(after, 3.0, 0.5, Side::Exact),
                 about(window, 40.0, 4.0, Side::Exact),
@@ -81,6 +104,7 @@ fn first_transfers(claims: &mut Claims) -> Result<(), Error> {
     for &(packets, bdp) in &queues {
         claims.claim(
             format!("Figure 1, {bdp} BDP: CUBIC is done 50 ms before MPTCP"),
+            OF_FIGURE_1,
             |column| {
                 let cubic: Vec<_> =
                     alone(runs, column.era, packets)?["cubic"].iter().map(done).collect();
@@ -92,6 +116,7 @@ fn first_transfers(claims: &mut Claims) -> Result<(), Error> {
     for &(packets, bdp) in &queues {
         claims.claim(
             format!("Figure 1, {bdp} BDP: LISA is done 200 ms before MPTCP"),
+            "[the queue](#figures-1-and-2-300-kb-at-25-mbits-and-70-ms) and [the kernel](#one-rule-of-the-papers-linux-at-a-time)",
             |column| {
                 let earlier = pair("lisa/two", packets, column, done)?.less();
                 Ok(near(earlier.map(|found| found.times(1000.0)), 200.0))
@@ -102,16 +127,20 @@ fn first_transfers(claims: &mut Claims) -> Result<(), Error> {
         let found = queues.iter().map(|(packets, _)| found(*packets));
         Ok(all_above(&found.collect::<Result<Vec<_>, Error>>()?, 0.0))
     };
-    claims.claim("Figure 1(b): fewer retransmissions, at 1 and 2 BDP", |column| {
+    claims.claim("Figure 1(b): fewer retransmissions, at 1 and 2 BDP", OF_FIGURE_1, |column| {
         at_both(&|packets| Ok(pair("lisa/two", packets, column, retransmits)?.less()))
     })?;
-    claims.claim("Figure 2(b): a greater reduction with 3 subflows, at 1 and 2 BDP", |column| {
-        at_both(&|packets| {
-            let two = pair("lisa/two", packets, column, retransmits)?.differences();
-            let three = pair("lisa/three", packets, column, retransmits)?.differences();
-            Ok(less(&two, &three))
-        })
-    })
+    claims.claim(
+        "Figure 2(b): a greater reduction with 3 subflows, at 1 and 2 BDP",
+        OF_FIGURE_1,
+        |column| {
+            at_both(&|packets| {
+                let two = pair("lisa/two", packets, column, retransmits)?.differences();
+                let three = pair("lisa/three", packets, column, retransmits)?.differences();
+                Ok(less(&two, &three))
+            })
+        },
+    )
 }
 
 /// How much less of a metric of slow start there is with LISA, at queues of `lisa/shared` or `lisa/apart`.
@@ -209,41 +238,49 @@ fn shared(claims: &mut Claims) -> Result<(), Error> {
         let found = form.sizes().into_iter().filter(|&size| with_two(size)).map(at);
         Ok(all_above(&found.collect::<Result<Vec<_>, Error>>()?, 0.0))
     };
-    claims
-        .claim("Figure 6(c): at the size where it is most, 17 % less time (300 kB)", |column| {
-            Ok(at_most(&time(column, |_| true)?, 17.0))
-        })?;
-    claims.claim("more than 10 % less up to 500 kB", |column| {
+    claims.claim(
+        "Figure 6(c): at the size where it is most, 17 % less time (300 kB)",
+        OF_FIGURE_6,
+        |column| Ok(at_most(&time(column, |_| true)?, 17.0)),
+    )?;
+    claims.claim("more than 10 % less up to 500 kB", OF_FIGURE_6, |column| {
         Ok(all_above(&plain(time(column, middle)?), 10.0))
     })?;
-    claims.claim("no change up to 200 kB", |column| {
-        Ok(no_change(&plain(time(column, |size| size <= 200)?)))
-    })?;
+    claims.claim(
+        "no change up to 200 kB",
+        "[when the second subflow joins](#figure-6-one-bottleneck-5-mbits-40-ms)",
+        |column| Ok(no_change(&plain(time(column, |size| size <= 200)?))),
+    )?;
     claims.claim(
         "Figure 6(a): fewer retransmissions at every queue from 8 packets on",
+        NOT_KNOWN,
         |column| {
             let found = fewer(runs, "lisa/shared", column, slow_start_retransmits)?;
             let at = from_8(form.queues()).into_iter().zip(found);
             Ok(at_each(&at.collect::<Vec<_>>(), 0.0))
         },
     )?;
-    claims.claim("Figure 6(a): similar retransmissions below 8 packets", |column| {
+    claims.claim("Figure 6(a): similar retransmissions below 8 packets", NOT_KNOWN, |column| {
         let below: Vec<u64> = form.queues().into_iter().filter(|&packets| packets < 8).collect();
         let found = slow_start(runs, "lisa/shared", &below, column, slow_start_retransmits)?;
         Ok(no_change(&found.iter().map(Pair::less_percent).collect::<Vec<_>>()))
     })?;
-    claims.claim("Figure 6(c): less is gained beyond 500 kB", |column| {
+    claims.claim("Figure 6(c): less is gained beyond 500 kB", NOT_KNOWN, |column| {
         Ok(above(falls(runs, column)?, 0.0))
     })?;
-    claims.claim("Figure 6(b): a larger sum of windows at (almost) all of them", |column| {
-        Ok(all_above(&larger(runs, "lisa/shared", column, slow_start_cwnd)?, 0.0))
-    })?;
+    claims.claim(
+        "Figure 6(b): a larger sum of windows at (almost) all of them",
+        NOT_KNOWN,
+        |column| Ok(all_above(&larger(runs, "lisa/shared", column, slow_start_cwnd)?, 0.0)),
+    )?;
     claims.claim(
         "Figure 6(d): fewer retransmissions, at every size above 200 kB (its text names no result)",
+        NOT_KNOWN,
         |column| at_every_size(column, "lisa/shared", retransmits),
     )?;
     claims.claim(
         "Figure 7(a): the Reno flow has fewer retransmissions, at every size above 200 kB",
+        NOT_KNOWN,
         |column| at_every_size(column, "lisa/shared-tcp", retransmits_of_tcp),
     )?;
     let at = rtt_queues(runs);
@@ -251,6 +288,7 @@ fn shared(claims: &mut Claims) -> Result<(), Error> {
         format!(
             "Figure 7(b): with 200 and 20 ms at most a round trip (200 ms) later, at each of {at}"
         ),
+        OF_RTTS,
         |column| at_most_later(runs, "lisa/shared-rtt", column, 200.0),
     )
 }
@@ -262,15 +300,19 @@ fn rtt_queues(runs: &Runs) -> String {
 /// Figure 8, and 200 and 20 ms with a bottleneck each.
 fn apart(claims: &mut Claims) -> Result<(), Error> {
     let runs = claims.runs;
-    claims.claim("Figure 8(a): non-shared, fewer retransmissions at some queues", |column| {
-        Ok(at_some(&fewer(runs, "lisa/apart", column, slow_start_retransmits)?))
-    })?;
+    claims.claim(
+        "Figure 8(a): non-shared, fewer retransmissions at some queues",
+        OF_RULES,
+        |column| Ok(at_some(&fewer(runs, "lisa/apart", column, slow_start_retransmits)?)),
+    )?;
     claims.claim(
         "Figure 8(b): non-shared, sum of windows without a clear trend over the queues",
+        OF_RULES,
         |column| Ok(no_trend(&larger(runs, "lisa/apart", column, slow_start_cwnd)?)),
     )?;
     claims.claim(
         "Figure 8(c): non-shared, time without a clear trend over the sizes",
+        "[the scheduler](#figure-8-a-bottleneck-for-each-subflow)",
         |column| {
             let three = runs.form().three();
             Ok(no_trend(&plain(gains(runs, "lisa/apart", &three, column, |_| true)?)))
@@ -278,11 +320,13 @@ fn apart(claims: &mut Claims) -> Result<(), Error> {
     )?;
     claims.claim(
         "Figure 8: non-shared, queue 20: consistently less time, above 200 kB",
+        OF_RULES,
         |column| Ok(all_above(&plain(gains(runs, "lisa/apart", &[20], column, with_two)?), 0.0)),
     )?;
     let at = rtt_queues(runs);
     claims.claim(
         format!("non-shared, 200 and 20 ms: less than 50 ms later, at each of {at}"),
+        OF_RTTS,
         |column| at_most_later(runs, "lisa/apart-rtt", column, 50.0),
     )
 }
@@ -302,22 +346,28 @@ fn data_centre(claims: &mut Claims) -> Result<(), Error> {
     let fewer =
         |found: Vec<Pair>| all_above(&found.iter().map(Pair::less).collect::<Vec<_>>(), 0.0);
     let at = format!("at each of {} queues", queues.len());
-    claims.claim(format!("Figure 9(a): fewer retransmissions in slow start, {at}"), |column| {
-        Ok(fewer(slow_start(column, tree::slow_start_retransmits)?))
-    })?;
-    claims.claim(format!("Figure 9(b): a smaller sum of windows, {at}"), |column| {
+    claims.claim(
+        format!("Figure 9(a): fewer retransmissions in slow start, {at}"),
+        NOT_KNOWN,
+        |column| Ok(fewer(slow_start(column, tree::slow_start_retransmits)?)),
+    )?;
+    claims.claim(format!("Figure 9(b): a smaller sum of windows, {at}"), OF_RULES, |column| {
         Ok(fewer(slow_start(column, tree::slow_start_cwnd)?))
     })?;
-    claims.claim("Figure 9(c): less time, at every size", |column| {
+    claims.claim("Figure 9(c): less time, at every size", OF_RULES, |column| {
         Ok(fewer(files(column, tree::done)?))
     })?;
-    claims.claim("Figure 9(d): fewer retransmissions, at every size", |column| {
+    claims.claim("Figure 9(d): fewer retransmissions, at every size", NOT_KNOWN, |column| {
         Ok(fewer(files(column, tree::retransmits)?))
     })?;
-    claims.claim("Figure 9(c), (d): the less is retransmitted, the less time it takes", |column| {
-        let (time, lost) = (files(column, tree::done)?, files(column, tree::retransmits)?);
-        Ok(above(tree::follows(&time, &lost), 0.0))
-    })
+    claims.claim(
+        "Figure 9(c), (d): the less is retransmitted, the less time it takes",
+        OF_RULES,
+        |column| {
+            let (time, lost) = (files(column, tree::done)?, files(column, tree::retransmits)?);
+            Ok(above(tree::follows(&time, &lost), 0.0))
+        },
+    )
 }
 
 /// Figures 11 to 13: `saved` % less time at 100 kB, the first loss `later` ms later.
@@ -329,21 +379,26 @@ fn real_network(claims: &mut Claims, place: Place, saved: f64, later: f64) -> Re
         sizes.iter().map(at).collect()
     };
     let time = |size, column| phone::gain(runs, place, size, column);
-    claims.claim(format!("Figure 11, {name}: less time, at every size"), |column| {
+    claims.claim(format!("Figure 11, {name}: less time, at every size"), OF_PHONES, |column| {
         let found = sizes.iter().map(|&size| time(size, column)).collect::<Result<Vec<_>, _>>()?;
         Ok(all_above(&found, 0.0))
     })?;
-    claims.claim(format!("Figure 11, {name}: {saved} % less at 100 kB"), |column| {
+    claims.claim(format!("Figure 11, {name}: {saved} % less at 100 kB"), OF_PHONES, |column| {
         Ok(near(time(100, column)?, saved))
     })?;
-    claims.claim(format!("Figure 11, {name}: against it, no change up to 200 kB"), |column| {
-        Ok(no_change(&[time(100, column)?, time(200, column)?]))
-    })?;
-    claims.claim(format!("Figure 12, {name}: fewer retransmissions, at every size"), |column| {
-        Ok(all_above(&at_each(column, retransmits)?, 0.0))
-    })?;
+    claims.claim(
+        format!("Figure 11, {name}: against it, no change up to 200 kB"),
+        OF_PHONES,
+        |column| Ok(no_change(&[time(100, column)?, time(200, column)?])),
+    )?;
+    claims.claim(
+        format!("Figure 12, {name}: fewer retransmissions, at every size"),
+        OF_RULES,
+        |column| Ok(all_above(&at_each(column, retransmits)?, 0.0)),
+    )?;
     claims.claim(
         format!("Figure 13, {name}: 5 to 7 points less over 3G, at every size"),
+        OF_PHONES,
         |column| {
             let found = at_each(column, phone::share_of_3g)?;
             Ok(weakest(&found.iter().map(|one| within(*one, 5.0, 7.0)).collect::<Vec<_>>()))
@@ -352,13 +407,28 @@ fn real_network(claims: &mut Claims, place: Place, saved: f64, later: f64) -> Re
     let over = |column, of: Figure| phone::over_sizes(runs, place, column, of);
     claims.claim(
         format!("{name}: less bufferbloat on 3G (95th percentile of its RTT)"),
+        NOT_KNOWN,
         |column| Ok(above(over(column, phone::srtt_of_3g)?, 0.0)),
     )?;
-    claims
-        .claim(format!("{name}: fewer transfers that leave slow start with a loss"), |column| {
-            Ok(above(over(column, phone::has_loss)?, 0.0))
-        })?;
-    claims.claim(format!("{name}: the first loss {later} ms later"), |column| {
+    claims.claim(
+        format!("{name}: fewer transfers that leave slow start with a loss"),
+        OF_RULES,
+        |column| Ok(above(over(column, phone::has_loss)?, 0.0)),
+    )?;
+    claims.claim(format!("{name}: the first loss {later} ms later"), NOT_KNOWN, |column| {
         Ok(near(phone::first_loss(runs, place, column)?, later))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_decides_is_named_where_a_law_is_worse() {
+        let judged = |all: &[Verdict]| all.iter().map(|one| Judged::from(*one)).collect::<Vec<_>>();
+        let none = judged(&[Verdict::Reproduced, Verdict::Better, Verdict::CannotBeTold]);
+        assert_eq!(named(OF_RULES, &none), "");
+        assert_eq!(named(OF_RULES, &judged(&[Verdict::Reproduced, Verdict::Worse])), OF_RULES);
+    }
 }

@@ -59,7 +59,7 @@ pub fn headlines(runs: &Runs) -> Result<Grid, Error> {
             let found = gains(column, |size| size <= 200)?;
             Ok((range(&found), rules::no_change(&claims::plain(found)).into()))
         },
-        "when the second subflow joins",
+        "[when the second subflow joins](#figure-6-one-bottleneck-5-mbits-40-ms)",
     )?;
     row(
         "retransmissions in slow start, from 8 packets on",

@@ -1,7 +1,9 @@
 //! Short transfers with linked slow start: Barik, Welzl, Ferlin, Alay, LISA (ICC 2016).
 
+mod causes;
 mod claims;
 mod headlines;
+mod joins;
 mod networks;
 mod phone;
 mod rules;
@@ -15,8 +17,8 @@ use narrows_stats::mean;
 use crate::figures::{Interval, spread, text};
 use crate::{Cell, Grid, Kept, Paper, Runs, Table};
 use networks::{
-    Column, Era, Figure, LAWS, LONG_KB, Network, Pair, Points, alone, columns, done, from_8,
-    of_era, retransmits, slow_start_cwnd, slow_start_retransmits, with_lisa,
+    Column, Era, Figure, LAWS, Network, Pair, Points, alone, columns, done, from_8, of_era,
+    retransmits, slow_start_cwnd, slow_start_retransmits, with_lisa,
 };
 use phone::Place;
 use tree::{Metric, Tree};
@@ -41,6 +43,11 @@ pub const PAPER: Paper = Paper {
             name: "figure-1",
             about: "Figures 1 and 2: time and retransmissions of 300 kB, beside CUBIC over the first path",
             make: figure_1,
+        },
+        Table {
+            name: "join",
+            about: "when the second subflow joins, and at which window of the first",
+            make: joins::join,
         },
         Table {
             name: "figure-6-slow-start",
@@ -70,7 +77,7 @@ pub const PAPER: Paper = Paper {
         Table {
             name: "figure-6-later",
             about: "Figure 6(c) where the second subflow joins later",
-            make: joins_later,
+            make: joins::later,
         },
         Table {
             name: "figure-6-retransmits",
@@ -146,7 +153,7 @@ pub const PAPER: Paper = Paper {
         Table {
             name: "causes",
             about: "what decides, one rule of the paper's Linux at a time",
-            make: causes,
+            make: causes::causes,
         },
         Table {
             name: "figure-11",
@@ -326,105 +333,6 @@ fn each_alone(runs: &Runs) -> Result<Grid, Error> {
             }
         }
         grid.row(row);
-    }
-    Ok(grid)
-}
-
-/// Figure 6(c) where the second path is there only so many ms after the connection has begun, at 1 s.
-fn joins_later(runs: &Runs) -> Result<Grid, Error> {
-    let columns = columns();
-    let heads = columns.iter().map(|column| column.head());
-    let mut grid = Grid::new(["joins after; kB".to_owned()].into_iter().chain(heads));
-    let three = runs.form().three();
-    for after_ms in runs.form().pick(vec![152, 252, 352], vec![152, 352], vec![152]) {
-        let late = format!(
-            r#"events=[{{at="0 s", flow="mptcp", lose="path2"}}, {{at="{:.3} s", flow="mptcp", add="path2"}}]"#,
-            1.0 + f64::from(after_ms) / 1000.0
-        );
-        for size in [300, 500] {
-            let mut row = vec![format!("{after_ms} ms; {size}")];
-            for &column in &columns {
-                let network = Network::of("lisa/shared").set([late.as_str()]);
-                let pair = gain(runs, network, &three, size, column, done)?;
-                row.push(text(pair.less_percent(), 1));
-            }
-            grid.row(row);
-        }
-    }
-    Ok(grid)
-}
-
-/// The rules of the paper's Linux one at a time, then all.
-const RULES: [(&str, &[&str]); 7] = [
-    ("today", &[]),
-    ("min-rtt", &[MIN_RTT]),
-    ("FACK", &[FACK]),
-    ("receivers' ACKs", &["tcp.receiver_acks=linux-6.5"]),
-    ("slow start at ssthresh", &["window.slow_start_at_ssthresh=on"]),
-    ("growth counts ACKs", &["window.count_acks=on"]),
-    ("3.14", Era::Paper.settings()),
-];
-
-/// What decides where LISA gains less, under lia: how much less there is with LISA under each rule.
-fn causes(runs: &Runs) -> Result<Grid, Error> {
-    let heads = RULES.iter().map(|(name, _)| *name);
-    let mut grid = Grid::new(["less with LISA"].into_iter().chain(heads));
-    let lia = Column { era: Era::Today, law: "lia" };
-    let three = runs.form().three();
-    let at = |scenario, queues: &[u64], size, of: Figure, settings: &[&str]| {
-        gain(runs, Network::of(scenario).set(settings.iter().copied()), queues, size, lia, of)
-    };
-    let phone = |place: Place, of: Figure, settings: &[&str]| {
-        place.network().set(settings.iter().copied()).file(100).pair(runs, lia, of)
-    };
-    type Found<'a> = &'a dyn Fn(&[&str]) -> Result<Pair, Error>;
-    let long = |scenario, of, settings: &[&str]| at(scenario, &three, LONG_KB, of, settings);
-    let figures: [(&str, Told, Found); 10] = [
-        ("Figure 1, 1 BDP: time, %", Pair::less_percent, &|set| {
-            at("lisa/two", &[15], 300, done, set)
-        }),
-        ("Figure 1, 2 BDP: time, %", Pair::less_percent, &|set| {
-            at("lisa/two", &[29], 300, done, set)
-        }),
-        ("6(b): sum of windows, packets", Pair::less, &|set| {
-            long("lisa/shared", slow_start_cwnd, set)
-        }),
-        ("6(c), 300 kB: time, %", Pair::less_percent, &|set| {
-            at("lisa/shared", &three, 300, done, set)
-        }),
-        ("6(c), 500 kB: time, %", Pair::less_percent, &|set| {
-            at("lisa/shared", &three, 500, done, set)
-        }),
-        ("8(a): retransmissions", Pair::less, &|set| {
-            long("lisa/apart", slow_start_retransmits, set)
-        }),
-        ("8(c), 500 kB: time, %", Pair::less_percent, &|set| {
-            at("lisa/apart", &three, 500, done, set)
-        }),
-        ("11, shared, 100 kB: time, %", Pair::less_percent, &|set| phone(Place::Shared, done, set)),
-        ("11, apart, 100 kB: time, %", Pair::less_percent, &|set| phone(Place::Apart, done, set)),
-        ("12, apart, 100 kB: retransmissions", Pair::less, &|set| {
-            phone(Place::Apart, retransmits, set)
-        }),
-    ];
-    for (name, told, found) in figures {
-        let cells = RULES.iter().map(|(_, settings)| Ok(text(told(&found(settings)?), 1)));
-        let cells = cells.collect::<Result<Vec<_>, Error>>()?;
-        grid.row([name.to_owned()].into_iter().chain(cells));
-    }
-    let tree = Tree::new(runs)?;
-    let size = runs.form().pick(300, 300, 100);
-    for (name, of, told) in [
-        ("9(c), 300 kB: time, %", tree::done as Metric, Pair::less_percent as Told),
-        ("9(d), 300 kB: retransmissions", tree::retransmits, Pair::less),
-    ] {
-        let cells = RULES.iter().map(|&(name, settings)| match name {
-            // The generator has no field of it.
-            "min-rtt" => Ok("-".into()),
-            _ => Ok(text(told(&tree.file_set(size, lia, of, settings)?), 1)),
-        });
-        let cells = cells.collect::<Result<Vec<_>, Error>>()?;
-        grid.row([name.to_owned()].into_iter().chain(cells));
     }
     Ok(grid)
 }

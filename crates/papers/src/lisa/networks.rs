@@ -35,7 +35,7 @@ impl Era {
     }
 
     /// What is set for it.
-    pub const fn settings(self) -> &'static [&'static str] {
+    pub fn settings(self) -> &'static [&'static str] {
         match self {
             Era::Today => &[],
             Era::Paper => &["era=linux-3.14"],
@@ -277,9 +277,10 @@ impl Network {
 
     /// A figure with LISA and without.
     pub fn pair(self, runs: &Runs, Column { era, law }: Column, of: Figure) -> Result<Pair, Error> {
-        let found = self.all(runs, era)?;
+        let lisa = with_lisa(law);
+        let found = self.runs(runs, era, [law, &lisa])?;
         let values = |control: &str| found[control].iter().map(of).collect();
-        Ok(Pair { with: values(&with_lisa(law)), without: values(law) })
+        Ok(Pair { with: values(&lisa), without: values(law) })
     }
 
     /// The same with the mean over queues for each seed.

@@ -52,34 +52,31 @@ pub struct Tree<'a> {
     runs: &'a Runs<'a>,
     /// By draw, the names of the flows that lead from one pod to another.
     over_core: Vec<Vec<String>>,
+    /// Other fields.
+    settings: Vec<String>,
 }
 
 impl<'a> Tree<'a> {
     /// As many draws as other networks have seeds.
     pub fn new(runs: &'a Runs<'a>) -> Result<Tree<'a>, Error> {
         let over_core = (1..=runs.seeds(10, 3)).map(over_core).collect::<Result<_, _>>()?;
-        Ok(Tree { runs, over_core })
+        Ok(Tree { runs, over_core, settings: Vec::new() })
+    }
+
+    /// The same draws with other fields.
+    pub fn set(&self, settings: &[&str]) -> Tree<'a> {
+        let settings = settings.iter().map(|&one| one.to_owned()).collect();
+        Tree { runs: self.runs, over_core: self.over_core.clone(), settings }
     }
 
     /// A metric of slow start, a long file.
     pub fn slow_start(&self, packets: u64, column: Column, of: Metric) -> Result<Pair, Error> {
-        self.pair(packets, LONG_KB, column, of, &[])
+        self.pair(packets, LONG_KB, column, of)
     }
 
     /// A metric of a file, the mean over the three queues.
     pub fn file(&self, kilobytes: u64, column: Column, of: Metric) -> Result<Pair, Error> {
-        self.file_set(kilobytes, column, of, &[])
-    }
-
-    /// The same with other fields set.
-    pub fn file_set(
-        &self,
-        kilobytes: u64,
-        column: Column,
-        of: Metric,
-        settings: &[&str],
-    ) -> Result<Pair, Error> {
-        let at = |packets| self.pair(packets, kilobytes, column, of, settings);
+        let at = |packets| self.pair(packets, kilobytes, column, of);
         let each = three(self.runs.form()).into_iter().map(at).collect::<Result<Vec<_>, _>>()?;
         Ok(Pair::averaged(&each))
     }
@@ -91,7 +88,6 @@ impl<'a> Tree<'a> {
         kilobytes: u64,
         column: Column,
         of: Metric,
-        settings: &[&str],
     ) -> Result<Pair, Error> {
         let (law, lisa) = (column.law, with_lisa(column.law));
         let asks = (1..=self.over_core.len()).flat_map(|draw| {
@@ -105,7 +101,7 @@ impl<'a> Tree<'a> {
                         format!("generator.fat-tree.source.file.size={kilobytes} kB"),
                     ])
                     .set(column.era.settings().iter().copied())
-                    .set(settings.iter().copied())
+                    .set(self.settings.clone())
             })
         });
         let found = self.runs.all(&asks.collect::<Vec<_>>())?;
