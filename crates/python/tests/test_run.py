@@ -638,5 +638,5 @@ def test_catalogues_are_tables() -> None:
 
 def test_a_table_of_a_paper(tmp_path: Path) -> None:
     [table] = narrows.papers("cmpbbr/figure-1", quick=True, seeds=1, out=tmp_path / "papers")
-    assert table.name == "cmpbbr/figure-1" and len(table.cells) == 1
+    assert table.name == "cmpbbr/figure-1" and len(table.cells) == 2
     assert table.to_markdown().startswith("| ") and "<iframe" in table._repr_html_()
