@@ -2,7 +2,7 @@
 
 use narrows_lab::Error;
 
-use super::joins::spreads;
+use super::joins::{FIGURE_1_RTT_S, spreads};
 use super::networks::{
     Column, Figure, LEAST_QUEUE, LONG_KB, Network, Pair, Points, alone, columns, done, from_8,
     retransmits, slow_start_cwnd, slow_start_retransmits,
@@ -14,9 +14,6 @@ use super::{BDPS, gain, later, retransmits_of_tcp};
 use crate::figures::{Interval, averages, less, text};
 use crate::verdict::{Side, about, above, near, weakest, within};
 use crate::{Cell, Grid, Judged, Runs, Verdict};
-
-/// "Grid lines are spaced at 70 ms, the base RTT".
-pub const FIGURE_1_RTT_S: f64 = 0.07;
 
 type Found = Result<Vec<Option<Interval>>, Error>;
 

@@ -2,11 +2,13 @@
 
 use narrows_lab::Error;
 
-use super::claims::FIGURE_1_RTT_S;
 use super::gain;
 use super::networks::{Column, Era, Network, Points, columns, done};
 use crate::figures::{Interval, text};
 use crate::{Grid, Runs};
+
+/// "Grid lines are spaced at 70 ms, the base RTT".
+pub const FIGURE_1_RTT_S: f64 = 0.07;
 
 /// The RTT of Figure 6.
 const FIGURE_6_RTT_S: f64 = 0.04;
