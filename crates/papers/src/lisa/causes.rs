@@ -52,7 +52,7 @@ fn row(
 
 /// How many ms less.
 fn less_ms(pair: &Pair) -> Option<Interval> {
-    pair.later_ms().map(|found| found.times(-1.0))
+    pair.less().map(|found| found.times(1000.0))
 }
 
 /// The same of shares, percentage points.

@@ -31,7 +31,7 @@ pub fn spreads(joins: &[(f64, f64)]) -> [Option<Interval>; 2] {
     [of(|join| join.0), of(|join| join.1)]
 }
 
-/// When it joins, with the queue of the bottleneck, without one, and where its address is there later.
+/// When it joins, with the queue of the bottleneck and without one.
 pub fn join(runs: &Runs) -> Result<Grid, Error> {
     let heads = Era::ALL
         .into_iter()
@@ -40,15 +40,11 @@ pub fn join(runs: &Runs) -> Result<Grid, Error> {
     let (two, shared) = (Network::of("lisa/two"), Network::of("lisa/shared"));
     // A hundred times the rate and the queue: data waits nowhere.
     let wide = ["generator.dumbbell.rate=250 Mbit/s", "generator.dumbbell.queue=1500 packets"];
-    let mut rows = vec![
+    let rows = [
         ("Figure 1, 1 BDP".to_owned(), two.clone(), FIGURE_1_RTT_S),
         ("the same at 250 Mbit/s".to_owned(), two.set(wide), FIGURE_1_RTT_S),
-        ("Figure 6, 17 packets".to_owned(), shared.clone(), FIGURE_6_RTT_S),
+        ("Figure 6, 17 packets".to_owned(), shared, FIGURE_6_RTT_S),
     ];
-    rows.extend(LATER_MS.map(|after| {
-        let network = shared.clone().set([added(after)]);
-        (format!("the same, second address after {after} ms"), network, FIGURE_6_RTT_S)
-    }));
     for (name, network, rtt_s) in rows {
         let mut row = vec![name];
         for era in Era::ALL {
