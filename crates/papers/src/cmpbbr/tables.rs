@@ -306,8 +306,9 @@ pub fn hosts(runs: &Runs) -> Result<Grid, Error> {
     type Value = fn(&Kept) -> f64;
     const FIGURES: [(&str, Value); 3] =
         [("connection, Mbit/s", mptcp), ("rival, Mbit/s", tcp), ("connection / rival", to_rival)];
-    // Real time, and the scheduler that Linux has.
-    const SETTINGS: [&str; 3] = ["warmup=5 s", "duration=20 s", "flows.mptcp.scheduler=linux"];
+    // Real time, the scheduler that Linux has, and no closing, which takes a path manager.
+    const SETTINGS: [&str; 4] =
+        ["warmup=5 s", "duration=20 s", "flows.mptcp.scheduler=linux", "bbr.close=0"];
     const LAW: &str = "c-mpbbr";
     let other = Some(runs.host()).filter(|host| *host != HostId::SIM);
     let mut heads = ["scenario", "figure", "simulator"].map(String::from).to_vec();
