@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(all(target_family = "wasm", target_os = "unknown"))]
+compile_error!("narrows-quic: expected a target where noq takes the clock of std");
+
 mod ack_wait;
 mod alone;
 mod controller;
