@@ -1,8 +1,9 @@
 //! A control comes into the kernel, and goes.
 
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, libbpf_sys};
 use narrows_kernel::control::Registered;
 use narrows_kernel::register::available_controls;
-use narrows_kernel::state::connections;
+use narrows_kernel::state::{CONNS, connections};
 use narrows_kernel::{Error, available};
 use narrows_laws::catalogue::kernel_name;
 use narrows_laws::{Control, catalogue};
@@ -48,4 +49,30 @@ fn comes_and_goes(control: Control) {
     assert!(matches!(&taken, Error::NameTaken(taken, _) if *taken == name), "{taken}");
     drop(registered);
     assert_eq!(available_controls().unwrap(), before);
+}
+
+#[test]
+fn connections_of_another_layout_keep_a_control_out_until_they_end() {
+    let Some(_alone) = support::Alone::with("another layout", &[]) else { return };
+    // The state map of another build, with a connection in it.
+    let options = libbpf_sys::bpf_map_create_opts {
+        sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,
+        map_flags: libbpf_sys::BPF_F_NO_PREALLOC,
+        ..Default::default()
+    };
+    let theirs = MapHandle::create(MapType::Hash, Some(CONNS), 4, 8, 10, &options).unwrap();
+    let token = 7u32.to_ne_bytes();
+    theirs.update(&token, &[0; 8], MapFlags::NO_EXIST).unwrap();
+    let before = available_controls().unwrap();
+
+    let refused = Registered::register(Control::OLIA).map(|_| ()).unwrap_err();
+    let Error::Layout { name, map, id, differs } = &refused else { panic!("{refused}") };
+    assert_eq!((name.as_str(), map.as_str()), ("nr_olia", CONNS));
+    assert_eq!(*id, theirs.info().unwrap().info.id);
+    assert!(differs.starts_with("bytes an entry: 8, here "), "{differs}");
+    assert_eq!(available_controls().unwrap(), before);
+
+    // An empty one is in nobody's way.
+    theirs.delete(&token).unwrap();
+    drop(Registered::register(Control::OLIA).unwrap());
 }
