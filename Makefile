@@ -1,7 +1,7 @@
 # Narrows. `make run` and `make test` set up what they need on a fresh Debian machine.
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-bpf setup-static setup-kernel build run install uninstall deb test-deb static test-static test-openwrt release portable \
+.PHONY: help setup setup-bpf setup-static setup-kernel build run install uninstall deb test-deb static test-static test-container test-openwrt release portable \
 	test-crates test test-kernel test-kernels test-capture test-captures test-browser test-long python fuzz adversary fidelity \
 	detection one-flow lisa cmpbbr nornet tr laws mixes bcp133 bench bench-instructions site lint clean capi install-capi \
 	uninstall-capi
@@ -74,6 +74,9 @@ static: setup-static ## the command as one file for any Linux of this architectu
 
 test-static: setup-static ## that file alone in a root: scenarios, QUIC, a law loaded and used (root)
 	narrows=$$(scripts/static $(musl)) && scripts/test-static "$$narrows"
+
+test-container: setup-static ## that file in an image of packaging/Containerfile, where podman or docker is
+	narrows=$$(scripts/static $(musl)) && scripts/test-container "$${narrows%/*}"
 
 test-openwrt: setup-static ## the router's command as a service of OpenWrt, in a root with busybox (root)
 	narrows=$$(scripts/static $(musl) static,detect) && scripts/test-openwrt "$$narrows"

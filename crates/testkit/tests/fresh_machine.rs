@@ -140,6 +140,19 @@ fn without_rustup_other_systems_are_not_checked_and_the_script_says_why() {
 }
 
 #[test]
+fn where_no_engine_answers_the_image_is_not_tested_and_the_script_says_so() {
+    let skipped = "test-container: skipped, neither podman nor docker answers\n";
+    // One is not there, and of the other the daemon.
+    let silent = Machine::with(&[("docker", "exit 1")]);
+    assert_eq!(silent.run("test-container", &[]), (0, skipped.to_owned(), String::new()));
+    // One that answers has something to build from.
+    let answers = Machine::with(&[("docker", "")]);
+    let (status, out, err) = answers.run("test-container", &["nowhere"]);
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert_eq!(err, "test-container: nowhere: expected narrows, as scripts/static makes it\n");
+}
+
+#[test]
 fn the_site_says_which_rust_its_mdbook_needs() {
     let old = [
         ("rustc", "echo 'rustc 1.85.0 (abc 2025-01-01)'"),
