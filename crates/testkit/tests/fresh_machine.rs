@@ -140,6 +140,23 @@ fn without_rustup_other_systems_are_not_checked_and_the_script_says_why() {
 }
 
 #[test]
+fn a_command_for_arm_is_not_tried_without_an_emulator_or_what_it_is_compared_with() {
+    let mut fakes = vec![("id", "echo 0"), ("uname", "echo x86_64"), ("readelf", "echo AArch64")];
+    let (status, out, err) = Machine::with(&fakes).run("test-static", &["narrows"]);
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert_eq!(
+        err,
+        "test-static: no static qemu-aarch64; on Debian: apt install qemu-user-static\n"
+    );
+    fakes.push(("qemu-aarch64", ""));
+    let (status, out, err) = Machine::with(&fakes).run("test-static", &["narrows"]);
+    assert_eq!((status, out.as_str()), (2, ""));
+    let says =
+        "/x86_64-unknown-linux-musl/release/narrows to compare with: scripts/static makes it\n";
+    assert!(err.starts_with("test-static: no /") && err.ends_with(says), "{err}");
+}
+
+#[test]
 fn where_no_engine_answers_the_image_is_not_tested_and_the_script_says_so() {
     let skipped = "test-container: skipped, neither podman nor docker answers\n";
     // One is not there, and of the other the daemon.
