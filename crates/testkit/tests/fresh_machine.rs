@@ -157,6 +157,13 @@ fn a_command_for_arm_is_not_tried_without_an_emulator_or_what_it_is_compared_wit
 }
 
 #[test]
+fn what_is_neither_a_package_nor_a_tarball_is_not_installed() {
+    let (status, out, err) = Machine::with(&[]).run("test-deb", &["narrows.rpm"]);
+    assert_eq!((status, out.as_str()), (2, ""));
+    assert_eq!(err, "test-deb: narrows.rpm: expected .deb or .tar.gz\n");
+}
+
+#[test]
 fn where_no_engine_answers_the_image_is_not_tested_and_the_script_says_so() {
     let skipped = "test-container: skipped, neither podman nor docker answers\n";
     // One is not there, and of the other the daemon.
