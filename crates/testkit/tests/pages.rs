@@ -2,6 +2,7 @@
 //! with the licences of what is in them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
@@ -378,6 +379,80 @@ fn every_unit_is_in_every_package_and_goes_with_it() {
     }
     let says = "packaging/narrows-*.{service,timer}";
     assert!(read("scripts/release").contains(says), "scripts/release: expected `{says}`");
+}
+
+/// What OpenWrt's own makefiles give the recipe of a package, as far as its installation asks for it.
+const OPENWRT: [(&str, &str); 2] = [
+    (
+        "rules.mk",
+        "INCLUDE_DIR := $(TOPDIR)
+INSTALL_DIR := install -d -m0755
+INSTALL_BIN := install -m0755
+INSTALL_DATA := install -m0644
+INSTALL_CONF := install -m0600
+",
+    ),
+    (
+        "package.mk",
+        "define BuildPackage
+install:
+\t$(call Package/$(1)/install,$(ROOT))
+endef
+",
+    ),
+];
+
+#[test]
+fn the_package_of_openwrt_installs_the_command_its_service_and_the_licences() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    for (name, text) in OPENWRT {
+        std::fs::write(at(name), text).unwrap();
+    }
+    // What it takes of a router's tarball.
+    let unpacked = at("narrows-router");
+    for name in ["bin/narrows", "LICENSE.md", "LICENSES/MIT.txt", "third-party.txt"] {
+        let file = unpacked.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, name).unwrap();
+    }
+    let variable = |name: &str, path: &Path| format!("{name}={}", path.display());
+    let output = Command::new("make")
+        .args(["--no-print-directory", "install"])
+        .arg(variable("TOPDIR", folder.path()))
+        .arg(variable("PKG_BUILD_DIR", &unpacked))
+        .arg(variable("ROOT", &at("root")))
+        // That of a `make` that runs this test is not for this one.
+        .env_remove("MAKEFLAGS")
+        .current_dir(root().join("packaging/openwrt"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let mut installed = Vec::new();
+    let mut folders = vec![at("root")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let executable = std::fs::metadata(&path).unwrap().permissions().mode() & 0o111 != 0;
+            let name = path.strip_prefix(at("root")).unwrap().display().to_string();
+            installed.push((name, executable));
+        }
+    }
+    installed.sort();
+    let expected = [
+        ("etc/config/narrows", false),
+        ("etc/hotplug.d/iface/99-narrows", false),
+        ("etc/init.d/narrows", true),
+        ("usr/bin/narrows", true),
+        ("usr/share/doc/narrows/LICENSE.md", false),
+        ("usr/share/doc/narrows/LICENSES/MIT.txt", false),
+        ("usr/share/doc/narrows/third-party.txt.gz", false),
+    ];
+    assert_eq!(installed, expected.map(|(name, executable)| (name.to_owned(), executable)));
 }
 
 #[test]
