@@ -132,6 +132,7 @@ test-long: setup ## statistics: many seeds, minutes to an hour; property tests w
 	-scripts/python venv
 	cargo test --locked --release -p narrows-python -- --ignored
 	cargo test --locked -p narrows-quic-sim --features qlog --test qlog
+	scripts/test-qlog
 	$(loom) -p narrows-laws -p narrows-sim --test loom
 	@if scripts/setup kernel; then cargo test --locked -p narrows --features kernel --test kernel -- --ignored --nocapture && \
 		$(loom) -p narrows-kernel --test slots && \

@@ -8,6 +8,7 @@ use narrows_quic_sim::{Side, Sim};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -33,6 +34,12 @@ impl Write for File {
 impl File {
     fn of(bytes: usize) -> File {
         File(Arc::default(), bytes)
+    }
+
+    /// Leaves it where scripts/test-qlog reads it.
+    fn keep(&self, name: &str) {
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        std::fs::write(file, &*self.0.lock().unwrap()).unwrap();
     }
 
     /// Its records (RFC 7464): each begins with a record separator and ends with a line feed.
@@ -184,6 +191,7 @@ fn a_file_has_the_paths_the_decision_and_the_groups() {
     sim.close_path(connection, 1);
     sim.run(seconds(25));
 
+    file.keep("draft13.sqlog");
     let records = file.records();
     let (head, events) = records.split_first().unwrap();
     assert_eq!(head["file_schema"], "urn:ietf:params:qlog:file:sequential");
@@ -280,18 +288,22 @@ fn in_qvis(records: &[Value]) -> Result<BTreeMap<String, Vec<Value>>, String> {
 
 #[test]
 fn qvis_loads_a_file_of_its_version_with_a_connection_for_each_path() {
-    let records = |version| {
+    let records = |version, name| {
         let (file, factory) = (File::of(usize::MAX), factory("lia+xcorr"));
         factory.qlog(version, Box::new(file.clone()), Instant::now()).unwrap();
         let mut sim = Sim::new(1);
         let paths = vec![sim.path(&[bottleneck()]), sim.path(&[bottleneck()])];
         transfer(&mut sim, paths, Side::Client, &factory, 20_000_000);
         sim.run(seconds(15));
+        file.keep(name);
         file.records()
     };
-    assert_eq!(in_qvis(&records(QlogVersion::Draft13)).unwrap_err(), "no proper header");
+    assert_eq!(
+        in_qvis(&records(QlogVersion::Draft13, "draft13-transfer.sqlog")).unwrap_err(),
+        "no proper header"
+    );
 
-    let connections = in_qvis(&records(QlogVersion::V03)).unwrap();
+    let connections = in_qvis(&records(QlogVersion::V03, "v03.sqlog")).unwrap();
     assert_eq!(connections.keys().collect::<Vec<_>>(), ["coupling", "path 0", "path 1"]);
     for path in ["path 0", "path 1"] {
         // Its Connection.lookup, with the names of QlogSchema02.ts, and what CongestionGraphD3Renderer.ts reads.
