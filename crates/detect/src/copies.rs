@@ -187,6 +187,16 @@ fn fingerprint(segment: &Segment) -> u64 {
     FixedState::default().hash_one((numbers, shape, options ^ window))
 }
 
+/// The note on copies.
+pub fn again_note(copies: u64, packets: u64) -> Option<String> {
+    (copies > 0).then(|| {
+        format!(
+            "left out: {copies} of {packets} packets are copies of others (a capture of several \
+             interfaces or ports has each packet more than once)"
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use etherparse::PacketBuilder;

@@ -6,9 +6,10 @@ use crate::clock::{Known, Stamps};
 use crate::copies::{Again, Copies, after};
 use crate::packet::{End, Segment};
 use crate::sizes::Flows;
-use crate::survey::{Flow, Survey, read};
+use crate::survey::read;
+use crate::surveyed::{Flow, Survey};
 use crate::tally::is_of_a_message;
-use crate::{Error, Input, Observation, Signal, capture};
+use crate::{Error, Input, Observation, Signal, capture, spin};
 
 /// Segments of a flow that wait for their acknowledgement; of more no delay is taken.
 const OUTSTANDING: usize = 1 << 14;
@@ -227,6 +228,9 @@ pub fn measure<E: From<Error>>(
     survey: &Survey,
     mut each: impl FnMut(Observation) -> Result<(), E>,
 ) -> Result<(), E> {
+    if survey.signal == Signal::Spin {
+        return spin::measure(input, survey, each);
+    }
     let places: Flows<(End, End), (usize, bool)> = survey
         .flows
         .iter()

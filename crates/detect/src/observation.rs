@@ -16,6 +16,8 @@ pub enum Signal {
     OwdSender,
     /// Time from data to its acknowledgement, as a table or a capture near the sender has it.
     Rtt,
+    /// Time from one change of QUIC's spin bit to the next, in a capture of any place.
+    Spin,
 }
 
 impl Signal {
@@ -26,6 +28,7 @@ impl Signal {
             Signal::OwdReceiver => "owd-receiver",
             Signal::OwdSender => "owd-sender",
             Signal::Rtt => "rtt",
+            Signal::Spin => "spin",
         }
     }
 
@@ -36,6 +39,7 @@ impl Signal {
             Signal::OwdReceiver => "one-way delay, by timestamps, captured near the receiver",
             Signal::OwdSender => "one-way delay, by timestamps, captured near the sender",
             Signal::Rtt => "round-trip time",
+            Signal::Spin => "round-trip time, by QUIC's spin bit",
         }
     }
 
@@ -45,8 +49,13 @@ impl Signal {
             Signal::OwdReceiver | Signal::OwdSender => {
                 "one-way delay, by timestamps, captured in the middle"
             }
-            Signal::Owd | Signal::Rtt => self.about(),
+            Signal::Owd | Signal::Rtt | Signal::Spin => self.about(),
         }
+    }
+
+    /// Does it come with losses?
+    pub(crate) fn has_losses(self) -> bool {
+        self != Signal::Spin
     }
 
     /// Its column in a table.

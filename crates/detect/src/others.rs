@@ -3,10 +3,8 @@
 use crate::packet::Skip;
 use crate::skipped::Skipped;
 use crate::tally::Entry;
+use crate::wrapped::ip::UDP;
 use crate::{At, Limits, Signal, sizes};
-
-/// The IP protocol's number.
-const UDP: u8 = 17;
 
 /// What helps where packets were cut.
 const LONGER: &str = "capture 128 bytes of each packet (tcpdump -s 128)";
@@ -97,6 +95,11 @@ impl Others {
         2 * self.cut > self.kept()
     }
 
+    /// Is there no data of TCP, and mostly UDP?
+    pub fn is_udp(&self, skipped: &Skipped, packets: u64) -> bool {
+        self.all.flows == 0 && 2 * skipped.of(Skip::NotTcp(UDP)) > packets
+    }
+
     /// The note on small flows, beside others.
     pub fn small(&self, least: u64) -> Option<String> {
         let share = self.share(self.small.bytes);
@@ -144,7 +147,7 @@ impl Others {
             );
         }
         if self.all.flows == 0 {
-            let udp = 2 * skipped.of(Skip::NotTcp(UDP)) > packets;
+            let udp = self.is_udp(skipped, packets);
             let log = if udp { "; if it is QUIC, give the log of an end (qlog)" } else { "" };
             return format!("expected TCP flows with data, found none{log}");
         }

@@ -76,22 +76,62 @@ const LAYERS: usize = 16;
 
 /// The segment in a packet of `wire` bytes, of which `data` was kept.
 pub fn segment(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, Skip> {
-    let mut layer = wrapped::first(link, data)?;
+    innermost(link, data, wire).map_err(|(skip, _)| skip)
+}
+
+/// As [`segment`]; else also where the IP packet begins that has none.
+fn innermost(link: Link, data: &[u8], wire: u32) -> Result<Segment<'_>, (Skip, usize)> {
+    let nowhere = |skip: Skip| (skip, data.len());
+    let mut layer = wrapped::first(link, data).map_err(nowhere)?;
     for _ in 0..LAYERS {
         layer = match layer {
             (Layer::Ip, at) => match in_ip(data, at, wire) {
                 Err((skip, inner)) => {
                     match inner.and_then(|(number, at)| tunnelled(number, data, at)) {
-                        Some(inner) => inner?,
-                        None => return Err(skip),
+                        Some(inner) => inner.map_err(nowhere)?,
+                        None => return Err((skip, at)),
                     }
                 }
                 Ok(segment) => return Ok(segment),
             },
-            (layer, at) => wrapped::within(layer, data, at)?,
+            (layer, at) => wrapped::within(layer, data, at).map_err(nowhere)?,
         };
     }
-    Err(Skip::Deep)
+    Err(nowhere(Skip::Deep))
+}
+
+/// A UDP datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram<'a> {
+    pub from: End,
+    pub to: End,
+    /// Bytes of data, and what the capture kept of them.
+    pub len: u32,
+    pub data: &'a [u8],
+}
+
+/// The datagram in a packet, if it has one that is no tunnel.
+pub fn datagram(link: Link, data: &[u8]) -> Option<Datagram<'_>> {
+    let Err((Skip::NotTcp(wrapped::ip::UDP), at)) = innermost(link, data, 0) else { return None };
+    let packet = LaxSlicedPacket::from_ip(&data[at..]).ok()?;
+    let (from, to) = match packet.net.as_ref()? {
+        LaxNetSlice::Ipv4(ip) => {
+            let header = ip.header();
+            (IpAddr::V4(header.source_addr()), IpAddr::V4(header.destination_addr()))
+        }
+        LaxNetSlice::Ipv6(ip) => {
+            let header = ip.header();
+            (IpAddr::V6(header.source_addr()), IpAddr::V6(header.destination_addr()))
+        }
+        LaxNetSlice::Arp(_) => return None,
+    };
+    let Some(TransportSlice::Udp(udp)) = &packet.transport else { return None };
+    Some(Datagram {
+        from: (from, udp.source_port()),
+        to: (to, udp.destination_port()),
+        len: u32::from(udp.length()).saturating_sub(8),
+        data: udp.payload(),
+    })
 }
 
 /// The segment in the IP packet at a place of a packet; else why there is none, and what is in its payload

@@ -131,6 +131,7 @@ impl Sheet {
         let bytes = (0..source.recording().flows.len())
             .any(|flow| source.recording().traffic[flow].bytes.is_some());
         let rate = if bytes { "Mbit/s" } else { "packets/s" };
+        let has_losses = source.recording().signal.has_losses();
         let line = |(flow, name): (usize, &String)| {
             let traffic = source.recording().traffic[flow];
             let lost = 100.0 * self.lost[flow] as f64 / traffic.packets.max(1) as f64;
@@ -140,7 +141,7 @@ impl Sheet {
                 traffic.packets.to_string(),
                 format!("{:.2}", traffic.rate()),
                 traffic.min_rtt_ms.map_or("-".into(), |rtt| format!("{rtt:.1}")),
-                format!("{lost:.1} %"),
+                if has_losses { format!("{lost:.1} %") } else { "-".into() },
             ]
         };
         Table {

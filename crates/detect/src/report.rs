@@ -106,12 +106,14 @@ fn sent(recording: &Recording, found: &Found) -> Vec<String> {
     let flows = recording.flows.iter().zip(&recording.traffic).zip(&found.lost);
     let object = |((flow, traffic), lost): ((&String, &Traffic), &u64)| {
         let rate = if traffic.bytes.is_some() { "mbit_per_s" } else { "packets_per_s" };
+        let lost = recording.signal.has_losses().then_some(lost);
         format!(
-            "{{\"flow\": {}, \"packets\": {}, \"{rate}\": {:.3}, \"min_rtt_ms\": {}, \"lost\": {lost}}}",
+            "{{\"flow\": {}, \"packets\": {}, \"{rate}\": {:.3}, \"min_rtt_ms\": {}, \"lost\": {}}}",
             json(flow),
             traffic.packets,
             traffic.rate(),
             traffic.min_rtt_ms.map_or("null".into(), |rtt| format!("{rtt:.3}")),
+            json(&lost),
         )
     };
     flows.map(object).collect()
@@ -218,13 +220,15 @@ fn traffic(recording: &Recording, lost: &[u64]) -> String {
             let _ = writeln!(text, "      packets  {rate:>9}  min RTT ms   lost  flow");
         }
         let rtt = traffic.min_rtt_ms.map_or("-".into(), |rtt| format!("{rtt:.1}"));
+        let lost = 100.0 * lost[flow] as f64 / traffic.packets.max(1) as f64;
+        let has_losses = recording.signal.has_losses();
+        let lost = if has_losses { format!("{lost:.1}%") } else { "-".into() };
         let _ = writeln!(
             text,
-            "{:>4} {:8}  {:9.2}  {rtt:>10}  {:4.1}%  {name}",
+            "{:>4} {:8}  {:9.2}  {rtt:>10}  {lost:>5}  {name}",
             numbered(flow),
             traffic.packets,
             traffic.rate(),
-            100.0 * lost[flow] as f64 / traffic.packets.max(1) as f64,
         );
     }
     text

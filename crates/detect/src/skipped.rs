@@ -92,6 +92,12 @@ impl Skipped {
         self.0.get(&skip).copied().unwrap_or_default()
     }
 
+    /// All but those for this reason.
+    pub fn without(mut self, skip: Skip) -> Skipped {
+        self.0.remove(&skip);
+        self
+    }
+
     /// The note on them, if there are any.
     pub fn note(&self, packets: u64) -> Option<String> {
         let mut reasons: Vec<Reason> = Vec::new();

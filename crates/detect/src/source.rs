@@ -2,7 +2,7 @@
 
 use crate::{
     At, Error, Input, Limits, MAX_FLOWS, Observation, Signal, Traffic, capture, input, json, logs,
-    measure, survey, table,
+    measure, survey, surveyed, table,
 };
 
 /// What is known of a recording: its flows, and what they sent.
@@ -43,7 +43,7 @@ pub struct Source {
 
 #[derive(Debug)]
 enum Kind {
-    Capture(Input, survey::Survey),
+    Capture(Input, surveyed::Survey),
     Logs(logs::Survey),
     Table(Input, Option<Input>, table::Survey),
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use narrows_laws::{Detector, Params};
 
 use crate::capture;
-use crate::copies::{Again, Copies};
+use crate::copies::{Again, Copies, again_note};
 use crate::live::Live;
 use crate::measure::State;
 use crate::order::disorder_note;
@@ -19,7 +19,7 @@ use crate::packet::{End, Packet, Segment};
 use crate::sizes::{COUNTED, Flows, forget_half};
 use crate::skipped::Skipped;
 use crate::sorted::{Sorted, behind_note};
-use crate::survey::{Captured, again_note, choose, cut_note, name, place, read};
+use crate::survey::{Captured, choose, cut_note, name, place, read};
 use crate::tally::{Entry, Way};
 use crate::translated::{self, Translated, translated};
 use crate::{Decision, Error, Found, Limits, MAX_FLOWS, Recording, Signal, mptcp};

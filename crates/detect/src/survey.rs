@@ -2,7 +2,7 @@
 //! which signal their packets give. It takes the same memory for any capture.
 
 use crate::capture;
-use crate::copies::{Again, Copies};
+use crate::copies::{Again, Copies, again_note};
 use crate::order::{Course, Order};
 use crate::others::Others;
 use crate::packet::{End, Packet, Segment, Skip, ends_name, segment};
@@ -10,51 +10,16 @@ use crate::place::{At, Clue, Decided, Why, places};
 use crate::sizes::{COUNTED, Flows, forget_half, leave_small, left_out};
 use crate::skipped::Skipped;
 use crate::sorted::behind_note;
+use crate::surveyed::{Flow, Survey};
 use crate::tally::{Entry, Way};
 use crate::translated::{self, translated};
-use crate::{Error, Input, Limits, Signal, Traffic, mptcp};
+use crate::{Error, Input, Limits, Signal, mptcp, spin};
 
 /// Longer captures have damaged times, nanoseconds: a month.
 const LONG: i64 = 30 * 86_400_000_000_000;
 
 /// So long a flow has to send, that its clock is known.
 const LONG_ENOUGH: &str = "a second";
-
-/// A flow to be measured.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Flow {
-    /// Who sends its data, and who gets it.
-    pub ends: (End, End),
-    /// What the user sees: `10.0.0.1:40001 > 10.0.0.2:5001`, with its MPTCP connection.
-    pub name: String,
-    /// Nanoseconds of a tick of the clock that stamps.
-    pub tick: i64,
-    /// The largest payload of a packet, as both ends announced it, else as usual.
-    pub mss: u32,
-    /// Of its data, and of what comes back: is what may be a copy one?
-    pub doubled: (bool, bool),
-    /// It has copies.
-    pub copied: bool,
-    /// What it sent.
-    pub traffic: Traffic,
-}
-
-/// What the first pass found.
-#[derive(Debug)]
-pub struct Survey {
-    pub signal: Signal,
-    /// Where it was captured, and why that is so.
-    pub captured: String,
-    pub flows: Vec<Flow>,
-    /// What the user should know: skipped packets, flows left out, damage.
-    pub notes: Vec<String>,
-    /// The order in which packets were captured.
-    pub order: Order,
-    /// When the first packet came, nanoseconds since 1970.
-    pub start: i64,
-    /// When the last came.
-    pub end: i64,
-}
 
 /// What the packets of a capture add up to.
 #[derive(Debug, Default)]
@@ -164,8 +129,14 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     let notes = skips.into_iter().chain(cut).chain(order_notes).chain(twice).chain(nat);
     let Some(signal) = signal.filter(|_| !others.is_cut()) else {
         let message = others.none(&skipped, packets, limits, LONG_ENOUGH);
-        let why: Vec<String> =
-            damage.into_iter().chain(notes).chain(small).chain([message]).collect();
+        let mut why: Vec<String> = damage.into_iter().chain(notes).chain(small).collect();
+        if others.is_udp(&skipped, packets) {
+            match spin::survey(input, limits, skipped, packets)? {
+                Ok(survey) => return Ok(survey),
+                Err(lacking) => why.extend(lacking),
+            }
+        }
+        why.push(message);
         return Err(Error::input(input.name(), why.join("; ")));
     };
     let damage = damage.map(|what| format!("{}: {what}", input.name()));
@@ -210,16 +181,6 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
 /// The note on packets of which too little was kept.
 pub fn cut_note(cut: u64, packets: u64) -> Option<String> {
     (cut > 0).then(|| format!("{cut} of {packets} packets were captured without all TCP options"))
-}
-
-/// The note on copies.
-pub fn again_note(copies: u64, packets: u64) -> Option<String> {
-    (copies > 0).then(|| {
-        format!(
-            "left out: {copies} of {packets} packets are copies of others (a capture of several \
-             interfaces or ports has each packet more than once)"
-        )
-    })
 }
 
 /// Decides where the flows were captured; why, of the largest, and what that follows from.

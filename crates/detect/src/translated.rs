@@ -17,13 +17,36 @@ pub struct Translated {
     before: Ends,
 }
 
+/// A flow as it was counted.
+pub trait Counted {
+    /// Bytes of its data.
+    fn bytes(&self) -> u64;
+    /// Of its ends, the smaller first: who sends its data, and who gets it.
+    fn ends(&self, ends: Ends) -> Ends;
+    /// What [`ends`] gives for those that most of its data had before.
+    fn before(&self) -> Option<u64>;
+}
+
+impl Counted for Entry {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+
+    fn ends(&self, ends: Ends) -> Ends {
+        self.ends(ends)
+    }
+
+    fn before(&self) -> Option<u64> {
+        self.ways[self.data()].is_translated()
+    }
+}
+
 /// Those of some flows, by their ends.
-pub fn translated<'a>(
-    flows: impl Iterator<Item = (&'a Ends, &'a Entry)> + Clone,
+pub fn translated<'a, F: Counted + 'a>(
+    flows: impl Iterator<Item = (&'a Ends, &'a F)> + Clone,
 ) -> Flows<Ends, Translated> {
-    let first = |entry: &Entry| entry.ways[entry.data()].is_translated();
     // Most captures have none.
-    if flows.clone().all(|(_, entry)| first(entry).is_none()) {
+    if flows.clone().all(|(_, flow)| flow.before().is_none()) {
         return Flows::default();
     }
     let known: Flows<u64, (&Ends, Ends)> = flows
@@ -34,9 +57,9 @@ pub fn translated<'a>(
         })
         .collect();
     let all: Flows<&Ends, (&Ends, Translated)> = flows
-        .filter_map(|(of, entry)| {
-            let &(first, before) = known.get(&first(entry)?)?;
-            Some((of, (first, Translated { bytes: entry.bytes(), now: entry.ends(*of), before })))
+        .filter_map(|(of, flow)| {
+            let &(first, before) = known.get(&flow.before()?)?;
+            Some((of, (first, Translated { bytes: flow.bytes(), now: flow.ends(*of), before })))
         })
         .collect();
     // Of two that are each other the smaller is left.
