@@ -3,7 +3,7 @@
 //! A packet-hop is one packet, data or ACK, that crosses one link. Between tools the number of data
 //! packets delivered per second of wall time compares better. Every run has a process of its own,
 //! so that its peak memory can be told; the quickest of several counts, as the others were
-//! disturbed. Where ns-2 is installed, it runs the dumbbells in turn with us.
+//! disturbed. Where ns-2 and ns-3 are installed, they run dumbbells in turn with us.
 //!
 //! `--alone NAME [MS [THREADS]]` runs a case once, for so many simulated milliseconds (`-`: all), on so many threads;
 //! scripts/instructions counts what that executes.
@@ -12,7 +12,7 @@ mod connections;
 mod dumbbell;
 mod fat_tree;
 mod memory;
-mod ns2;
+mod peers;
 
 use std::process::Command;
 use std::time::Instant;
@@ -21,6 +21,7 @@ use narrows_net::{LinkConfig, LinkId, MILLISECOND, Nanos};
 use narrows_sim::Sim;
 use narrows_stats::{ci95, jain, mean};
 use narrows_traffic::ConnId;
+use peers::Peer;
 
 /// As the command has it.
 #[global_allocator]
@@ -39,27 +40,32 @@ struct Case {
     name: &'static str,
     rounds: usize,
     build: fn() -> Built,
-    /// The same dumbbell for ns-2.
-    ns2: Option<&'static dumbbell::Dumbbell>,
+    /// ns-2 and ns-3 with the same network.
+    peers: [Option<Peer>; 2],
 }
 
 const fn tree(name: &'static str, rounds: usize, build: fn() -> Built) -> Case {
-    Case { name, rounds, build, ns2: None }
+    Case { name, rounds, build, peers: [None; 2] }
 }
 
-const fn dumbbell(
-    name: &'static str,
-    build: fn() -> Built,
-    ns2: Option<&'static dumbbell::Dumbbell>,
-) -> Case {
-    Case { name, rounds: 5, build, ns2 }
+const fn dumbbell(name: &'static str, build: fn() -> Built, peers: [Option<Peer>; 2]) -> Case {
+    Case { name, rounds: 5, build, peers }
 }
 
 const CASES: [Case; 9] = [
-    dumbbell("A", || dumbbell::build(&dumbbell::A, "reno"), Some(&dumbbell::A)),
-    dumbbell("B", || dumbbell::build(&dumbbell::B, "reno"), Some(&dumbbell::B)),
-    dumbbell("A-bbr", || dumbbell::build(&dumbbell::A, "bbr"), None),
-    dumbbell("B-bbr", || dumbbell::build(&dumbbell::B, "bbr"), None),
+    dumbbell(
+        "A",
+        || dumbbell::build(&dumbbell::A, "reno"),
+        [Some(|| peers::ns2(&dumbbell::A)), Some(|| peers::ns3(&dumbbell::A))],
+    ),
+    // ns-3 would take minutes.
+    dumbbell(
+        "B",
+        || dumbbell::build(&dumbbell::B, "reno"),
+        [Some(|| peers::ns2(&dumbbell::B)), None],
+    ),
+    dumbbell("A-bbr", || dumbbell::build(&dumbbell::A, "bbr"), [None; 2]),
+    dumbbell("B-bbr", || dumbbell::build(&dumbbell::B, "bbr"), [None; 2]),
     tree("k=4", 5, || fat_tree::build(4, 200)),
     tree("k=8", 3, || fat_tree::build(8, 200)),
     tree("k=16", 3, || fat_tree::build(16, 50)),
@@ -154,30 +160,41 @@ fn main_alone(name: &str, milliseconds: Option<&String>, threads: Option<&String
     println!("{wall_s} {hops} {packets} {peak} {jain} {busy}");
 }
 
-/// Runs all rounds of a case, in turn with ns-2's, and prints the line of the quickest; over ns-2 the mean of the pairs
-/// with its 95 % interval. Returns its cost of a packet-hop, ns.
+/// Over a peer: the mean of the pairs with its 95 % interval, or the word why there are none.
+fn over(peer: Option<Peer>, ratios: &[f64]) -> String {
+    match (peer, ratios) {
+        (None, _) => "-".into(),
+        (Some(_), []) => "skipped".into(),
+        (Some(_), ratios) => {
+            let half = ci95(ratios).map_or(String::new(), |half| format!(" ±{half:.1}"));
+            format!("{:.1}{half}", mean(ratios))
+        }
+    }
+}
+
+/// Runs all rounds of a case, in turn with its peers, and prints the line of the quickest. Returns its cost of a
+/// packet-hop, ns.
 fn measure(case: &Case) -> f64 {
-    let mut ratios = Vec::new();
+    let mut ratios: [Vec<f64>; 2] = [Vec::new(), Vec::new()];
     let rounds = (0..case.rounds).map(|_| {
         let ours = run_alone(case, 1);
-        let theirs = case.ns2.and_then(ns2::packets_per_s);
-        ratios.extend(theirs.map(|theirs| ours.packets_per_s() / theirs));
+        for (peer, ratios) in case.peers.iter().zip(&mut ratios) {
+            let theirs = peer.and_then(peers::packets_per_s);
+            ratios.extend(theirs.map(|theirs| ours.packets_per_s() / theirs));
+        }
         ours
     });
     let best = rounds.min_by(|a, b| a.wall_s.total_cmp(&b.wall_s)).expect("there are rounds");
-    let half = ci95(&ratios).map_or(String::new(), |half| format!(" ±{half:.1}"));
-    let ratio = match &ratios[..] {
-        [] => "-".into(),
-        ratios => format!("{:.1}{half}", mean(ratios)),
-    };
+    let [ns2, ns3] = [0, 1].map(|n| over(case.peers[n], &ratios[n]));
     println!(
-        "{:12} {:8.3} {:10.2} {:14.3} {:8.0} {:10} {:6.3}",
+        "{:12} {:8.3} {:10.2} {:14.3} {:8.0} {:10} {:10} {:6.3}",
         case.name,
         best.wall_s,
         best.hops as f64 / best.wall_s / 1e6,
         best.packets_per_s() / 1e6,
         best.peak as f64 / 1e6,
-        ratio,
+        ns2,
+        ns3,
         best.jain,
     );
     best.ns_per_hop()
@@ -228,8 +245,8 @@ fn main() {
     let only = arguments.iter().find(|argument| !argument.starts_with('-'));
     let wanted = |name: &str| only.is_none_or(|only| only == name);
     println!(
-        "{:12} {:>8} {:>10} {:>14} {:>8} {:10} {:>6}",
-        "", "wall s", "M hops/s", "M delivered/s", "peak MB", "x ns-2", "Jain"
+        "{:12} {:>8} {:>10} {:>14} {:>8} {:10} {:10} {:>6}",
+        "", "wall s", "M hops/s", "M delivered/s", "peak MB", "x ns-2", "x ns-3", "Jain"
     );
     let (mut small, mut large) = (None, None);
     for case in CASES.iter().filter(|case| wanted(case.name)) {
