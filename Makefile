@@ -40,6 +40,8 @@ release := $(or $(CARGO_TARGET_DIR),target)/release
 papers := $(release)/narrows papers --resume --docs docs
 # What threads and CPUs share, in every interleaving.
 loom := RUSTFLAGS="--cfg loom_models" cargo test --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/loom
+# What threads do to each other's memory, in the interleavings that happen: a target whose standard library has the sanitizer, too.
+tsan := x86_64-unknown-linux-gnutsan
 # libbpf is built by make too, and would go into our DESTDIR.
 cargo := env -u MAKEFLAGS -u MFLAGS -u DESTDIR -u PREFIX cargo
 musl := $(shell uname -m)-unknown-linux-musl
@@ -127,13 +129,17 @@ python: setup ## the wheel of the Python package, target/wheels/narrows-*.whl, t
 	@scripts/setup python
 	scripts/python wheel
 
-test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; the model checker on what threads and CPUs share; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
+test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; the model checker on what threads and CPUs share, the thread sanitizer on a run in parts; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
 	cargo test --locked --release -- --include-ignored
+	scripts/instructions || [ $$? = 3 ]
 	-scripts/python venv
 	cargo test --locked --release -p narrows-python -- --ignored
 	cargo test --locked -p narrows-quic-sim --features qlog --test qlog
 	scripts/test-qlog
 	$(loom) -p narrows-laws -p narrows-sim --test loom
+	@if rustup target list --toolchain nightly --installed 2>/dev/null | grep -qx $(tsan); then set -x; \
+		cargo +nightly test --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/tsan --target $(tsan) -p narrows-sim --test suite parts::; \
+	else echo "skipped: the thread sanitizer needs 'rustup target add --toolchain nightly $(tsan)'"; fi
 	@if scripts/setup kernel; then cargo test --locked -p narrows --features kernel --test kernel -- --ignored --nocapture && \
 		$(loom) -p narrows-kernel --test slots && \
 		cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture && \
