@@ -163,10 +163,11 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
         shown_tables.iter().zip(&made).map(|((of, table), one)| (*of, *table, &one.grid)).collect();
     if made.is_empty() {
         let why = left_out.lines().next().unwrap_or_default().trim();
-        return Err(Error::input(
-            format!("--on {}", host.id()),
-            format!("none can run there; {why}"),
-        ));
+        let (place, all) = match host.id() {
+            HostId::SIM => (args.names.join(" "), "none can run in this build"),
+            host => (format!("--on {host}"), "none can run there"),
+        };
+        return Err(Error::input(place, format!("{all}; {why}")));
     }
     if let Some(file) = file {
         let facts = facts(args, &provenance);
@@ -175,7 +176,11 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     let said = written(None, plots, &plots_of(&tables))?;
     let (count, all) = (chosen.len() - made.len(), chosen.len());
     if count > 0 {
-        let head = format!("Left out, as {} cannot run them ({count} of {all}):\n", host.id());
+        let on = match host.id() {
+            HostId::SIM => "this build".into(),
+            host => host.to_string(),
+        };
+        let head = format!("Left out, as {on} cannot run them ({count} of {all}):\n");
         left_out = head + &left_out;
         // Beside JSON, which has what was made.
         if args.json {

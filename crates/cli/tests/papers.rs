@@ -188,3 +188,19 @@ fn tables_of_another_host_bear_its_name_and_what_it_cannot_run_is_left_out() {
     assert_eq!(code, Some(2));
     assert!(error.contains("--on quic: pages have the simulator's tables"), "{error}");
 }
+
+#[cfg(not(feature = "quic"))]
+#[test]
+fn tables_of_a_host_that_this_build_lacks_are_left_out() {
+    let why = "built without quic support; `cargo build --release -p narrows --features quic`";
+    let (code, text, error) = said(&papers(&["tr/figure-1", NAME]));
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    assert!(text.starts_with(&format!("{NAME}: ")), "{text}");
+    let head = "\nLeft out, as this build cannot run them (1 of 2):\n";
+    let (_, left_out) = text.split_once(head).unwrap();
+    assert_eq!(left_out, format!("  tr/figure-1: {why} includes it\n"));
+    let (code, text, error) = said(&papers(&["tr"]));
+    assert_eq!((code, text.as_str()), (Some(2), ""));
+    let line = format!("tr: none can run in this build; tr/headline: {why} includes it\n");
+    assert!(error.ends_with(&line) && error.lines().count() == 1, "{error}");
+}

@@ -61,7 +61,7 @@ pub struct Table {
 pub enum Made {
     /// It is made.
     Grid(Grid),
-    /// The host cannot run what it asks for: why.
+    /// The host, or this build, cannot run what it asks for: why.
     LeftOut(String),
 }
 
@@ -69,7 +69,7 @@ impl Table {
     /// Makes it, on the host of the runs.
     ///
     /// # Errors
-    /// Of a run; and where the host is the simulator, what it does not have.
+    /// Of a run; and where the host is the simulator, what that does not have.
     pub fn made(&self, runs: &Runs) -> Result<Made, Error> {
         runs.next();
         let made = (self.make)(runs);

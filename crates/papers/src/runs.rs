@@ -355,7 +355,7 @@ pub struct Runs<'a> {
     most: Cell<u64>,
     /// What runs in place of the simulator.
     on: Option<&'static dyn Host>,
-    /// Why that cannot run what a table asked for.
+    /// Why what a table asked for cannot run: the host lacks it, or this build the table's own.
     refused: RefCell<Option<String>>,
     /// By ask of the table that is made: its runs, and those that may not be read as the scenario's.
     used: RefCell<HashMap<String, Used>>,
@@ -434,7 +434,7 @@ impl<'a> Runs<'a> {
         self.on.map_or(HostId::SIM, |host| host.id())
     }
 
-    /// Another table, or criterion, begins: returns why the host could not run the one before, and what that was made of.
+    /// Another table, or criterion, begins: returns why the one before could not run here, and what that was made of.
     pub fn next(&self) -> (Option<String>, Used) {
         let add = |sum: Used, one: &Used| Used {
             runs: sum.runs + one.runs,
@@ -511,7 +511,12 @@ impl<'a> Runs<'a> {
                 *self.refused.borrow_mut() = Some(why.clone());
                 return Err(Error::input("--on", why));
             }
-            _ => host(&ask.host)?,
+            _ => host(&ask.host).inspect_err(|error| {
+                // Nobody gave the option that this names.
+                let why = error.to_string();
+                let why = why.strip_prefix("--on: ").unwrap_or(&why);
+                *self.refused.borrow_mut() = Some(why.to_owned());
+            })?,
         };
         let scenario = ask.scenario()?;
         let signal: Option<Signal> = ask
@@ -798,6 +803,11 @@ mod tests {
         let wrong = Ask::of("sbd/sb-2", ["lia"]).set(["links.none.rate=1 Mbit/s"]);
         assert!(matches!(runs.get(&wrong), Err(Error::Input { .. })));
         assert!(matches!(runs.get(&Ask::of("sbd/sb-2", ["lya"])), Err(Error::Input { .. })));
+        assert_eq!(runs.next().0, None, "a mistake is no reason to leave a table out");
+        // As a host that this build lacks.
+        assert!(runs.get(&ask().on("mars")).is_err());
+        let why = runs.next().0.unwrap();
+        assert!(why.starts_with("unknown host 'mars'"), "{why}");
     }
 
     #[test]
