@@ -215,6 +215,29 @@ fn every_target_and_every_script_of_a_page_is_there() {
     assert!(found >= 60, "{found} calls");
 }
 
+/// What programs write into pages was written; not so what is of the kernel's host, as pages have the simulator's.
+#[test]
+fn no_table_is_empty_between_its_marks() {
+    let of_the_kernel = ["hosts"];
+    let (mut empty, mut found) = (Vec::new(), 0);
+    for (page, text) in &pages() {
+        for part in text.split("\n<!-- table ").skip(1) {
+            let (name, rest) = part.split_once(" -->\n").expect("a mark with a name");
+            let (table, _) = rest.split_once("<!-- end -->").expect("a mark of the end");
+            found += 1;
+            if !table.contains("| --- |") && !of_the_kernel.contains(&name) {
+                empty.push(format!("{}: {name}", page.display()));
+            }
+        }
+    }
+    assert!(
+        empty.is_empty(),
+        "`narrows papers PAPER/TABLE --docs docs` makes:\n{}",
+        empty.join("\n")
+    );
+    assert!(found >= 100, "{found} tables");
+}
+
 #[test]
 fn every_page_is_once_in_the_table_of_contents() {
     let docs = root().join("docs");
