@@ -309,6 +309,7 @@ fn what_is_wrong_is_one_line_and_nothing_is_left() {
         (&["list", "--paths", "1"], "--paths: list runs nothing"),
         (&["lia", "--docs", "docs"], "expected <!-- table criteria --> and <!-- end -->"),
         (&["lia", "--docs", "nowhere"], "nowhere/results/bcp133.md: cannot read"),
+        (&["lia", "--only", "5.3", "--out", "docs"], "docs: has files of something else;"),
         (&["lia", "--report", "a.txt"], "expected a name that ends with .html"),
         (&["lia", "--seeds", "0"], "--seeds"),
         (&["lia", "--seeds", "-1"], "invalid value '-1' for '--seeds <K>'"),

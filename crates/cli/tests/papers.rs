@@ -162,6 +162,17 @@ fn what_is_wrong_is_one_line_and_nothing_is_made() {
     let (code, _, error) = said(&papers(&[NAME, "--out", &out, "--resume"]));
     assert_eq!(code, Some(2));
     assert!(error.contains("has runs of another build"), "{error}");
+
+    // A folder of something else stays as it is.
+    fs::remove_file(home.path().join("out/program.sha256")).unwrap();
+    let all = || fs::read_dir(&out).unwrap().count();
+    let before = all();
+    for args in [&[NAME, "--out", &out][..], &[NAME, "--out", &out, "--resume"]] {
+        let (code, text, error) = said(&papers(args));
+        assert_eq!((code, text.as_str(), all()), (Some(2), "", before), "{error}");
+        let line = "out: has files of something else; expected an empty folder or a new one\n";
+        assert!(error.ends_with(line) && error.lines().count() == 1, "{error}");
+    }
 }
 
 #[cfg(feature = "quic")]

@@ -249,8 +249,8 @@ impl Store {
     /// A folder, made if it is not there. With `resume` it may have runs of this program.
     ///
     /// # Errors
-    /// It has runs and `resume` is not set, or of another program, or it cannot be written, or another process writes
-    /// there now.
+    /// It has runs and `resume` is not set, or of another program, or files of something else, or it cannot be written,
+    /// or another process writes there now.
     pub fn open(folder: &Path, resume: bool) -> Result<Store, Error> {
         let mark = folder.join(PROGRAM);
         let this = program()?;
@@ -267,13 +267,19 @@ impl Store {
             }
             Ok(_) => {}
             Err(_) => {
-                let runs = folder.join("runs");
-                fs::create_dir_all(&runs).map_err(Error::io(&runs, "make this folder"))?;
+                let mut there = fs::read_dir(folder).map_err(Error::io(folder, "read"))?;
+                if there.next().is_some() {
+                    let message =
+                        "has files of something else; expected an empty folder or a new one";
+                    return Err(Error::input(folder.display().to_string(), message));
+                }
                 let mut output = Output::new(folder)?;
                 output.write(PROGRAM, |to| writeln!(to, "{this}"))?;
                 output.commit()?;
             }
         }
+        let runs = folder.join("runs");
+        fs::create_dir_all(&runs).map_err(Error::io(&runs, "make this folder"))?;
         let has = AtomicBool::new(false);
         Ok(Store { folder: folder.to_owned(), writing: Mutex::new(()), has, _lock: lock })
     }
