@@ -146,6 +146,25 @@ fn the_page_of_a_comparison_has_every_seed() {
 }
 
 #[test]
+fn a_page_says_of_how_many_rows_it_draws_the_distributions() {
+    let home = tempfile::tempdir().unwrap();
+    let args = ["compare", "sbd/sb-2", "--cc", "reno", "--seeds", "3", "--set", "warmup=1 s"];
+    let rates = ["--set", "duration=2 s", "--sweep", "links.bottleneck1.rate=5..17 Mbit/s:13"];
+    let schedulers = ["--sweep", "flows.mptcp.scheduler=min-rtt,round-robin"];
+    let all = [&args[..], &rates, &schedulers].concat();
+    let html = page(&all, &home.path().join("page.html"));
+    assert!(html.contains("Drawn are the first 24 of 26 rows: a comparison of fewer draws"));
+    let data = data(&html);
+    let plots = data["plots"].as_array().unwrap();
+    let goodput = plots.iter().find(|plot| plot["title"] == "Goodput over seeds").unwrap();
+    assert_eq!(goodput["curves"].as_array().unwrap().len(), 24);
+    // With as many as that nothing is left out.
+    let fewer = [&args[..], &rates[..2], &schedulers].concat();
+    let html = page(&fewer, &home.path().join("page.html"));
+    assert!(html.contains("Goodput over seeds") && !html.contains("Drawn are the first"));
+}
+
+#[test]
 fn a_page_that_cannot_be_written_is_told_before_the_run() {
     let home = tempfile::tempdir().unwrap();
     let at = |name: &str| home.path().join(name).to_str().unwrap().to_owned();

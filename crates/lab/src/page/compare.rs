@@ -164,11 +164,19 @@ impl<'a> All<'a> {
         }
     }
 
-    /// The share of seeds up to each value.
-    fn distribution(&self, rows: &[Row], metric: &Metric<TestSummary>) -> Option<Plot> {
-        if !SPREAD.contains(&metric.name) || rows.len() > MOST {
+    /// The share of seeds up to each value, of as many rows as a plot has curves.
+    fn distribution(&self, all: &[Row], metric: &Metric<TestSummary>) -> Option<Plot> {
+        if !SPREAD.contains(&metric.name) {
             return None;
         }
+        let rows = &all[..all.len().min(MOST)];
+        let left_out = match all.len() - rows.len() {
+            0 => String::new(),
+            _ => format!(
+                " Drawn are the first {MOST} of {} rows: a comparison of fewer draws the others.",
+                all.len()
+            ),
+        };
         let sorted = |row: &Row| {
             let values = self.values(row, metric).into_iter().map(|(_, value)| value);
             let mut values: Vec<f64> = values.collect();
@@ -198,7 +206,7 @@ impl<'a> All<'a> {
         let unit = if metric.unit == "1" { String::new() } else { format!(", {}", metric.unit) };
         Some(Plot {
             title: format!("{} over seeds", title(metric)),
-            about: "Share of the seeds with at most this value.".into(),
+            about: format!("Share of the seeds with at most this value.{left_out}"),
             x_label: format!("{}{unit}", name(metric)),
             y_label: "share of seeds".into(),
             top: Some(1.0),
