@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use narrows_lab::page::PageFile;
 use narrows_lab::{
     Algorithm, Case, Comparison, Edits, Finished, Host, HostId, Journal, Made, Output, Plan, Point,
     Provenance, Row, Seeds, SeriesOf, Signal, Summary, Sweep, Task, compare as run_all, control,
@@ -308,7 +309,7 @@ pub fn make(
         Ok(Output::onto(folder, provenance)?)
     };
     let output = wanted.out.map(open).transpose()?;
-    let page_file = wanted.report.map(page::PageFile::new).transpose()?;
+    let page_file = wanted.report.map(PageFile::new).transpose()?;
     let folder = |folder: &Path| match wanted.resume {
         // Of fewer seeds, too.
         true => provenance.finished(folder).and_then(|_| Output::onto(folder, provenance)),
@@ -335,11 +336,8 @@ pub fn make(
         }
     }?;
     let results = Results::of(&plan, &finished)?;
-    let mut files = String::new();
-    if page_file.is_some() || plots.is_some() {
-        let page = page::compare(provenance, &plan, &results.rows, &finished);
-        files = pages::written(page_file.zip(wanted.report), plots, &page)?;
-    }
+    let report = page_file.zip(wanted.report);
+    let mut files = results.pages(&plan, &finished, provenance, report, plots)?;
     let Some(mut output) = output else { return Ok(Compared { finished, results, files }) };
     results.write(&mut output)?;
     for run in finished.iter().filter(|run| !there.contains(&run.task())) {
@@ -422,12 +420,22 @@ impl Results {
         print(&format!("{}{files}{}", self.report, next_steps(args, last)))
     }
 
-    /// Prints the report.
+    /// Writes the page and the plots that are wanted; returns what to say of them.
     ///
     /// # Errors
-    /// As of [`print()`].
-    pub(crate) fn print(&self) -> Result<(), Error> {
-        print(&self.report)
+    /// A file cannot be written.
+    pub(crate) fn pages(
+        &self,
+        plan: &Plan,
+        finished: &[Finished],
+        provenance: &Provenance,
+        report: Option<(PageFile, &Path)>,
+        plots: Option<Output>,
+    ) -> Result<String, Error> {
+        if report.is_none() && plots.is_none() {
+            return Ok(String::new());
+        }
+        pages::written(report, plots, &page::compare(provenance, plan, &self.rows, finished))
     }
 }
 

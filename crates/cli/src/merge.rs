@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use clap::Parser;
+use narrows_lab::page::PageFile;
 use narrows_lab::{Comparison, Journal, Output, Provenance, Seeds};
 
 use crate::args::lab::MergeArgs;
 use crate::args::{Args, Command};
 use crate::compare::{Inputs, Results, finished_in, plan_of, stem};
 use crate::error::Error;
+use crate::print;
 
 /// Results of a comparison.
 struct Part<'a> {
@@ -82,6 +84,8 @@ pub fn merge(args: &MergeArgs) -> Result<(), Error> {
         return Err(first.wrong(format!("cannot be made again here: {what}")));
     }
     let mut output = Output::of(&args.out, &provenance)?;
+    let page = args.report.as_deref().map(PageFile::new).transpose()?;
+    let plots = args.plots.as_deref().map(|to| Output::of(to, &provenance)).transpose()?;
     let mut finished = HashMap::new();
     for part in &parts {
         let runs = finished_in(part.folder, &plan, part.comparison.seeds)?;
@@ -106,10 +110,14 @@ pub fn merge(args: &MergeArgs) -> Result<(), Error> {
         all.push(run);
     }
     let results = Results::of(&plan, &all)?;
+    let files = results.pages(&plan, &all, &provenance, page.zip(args.report.as_deref()), plots)?;
     results.write(&mut output)?;
     output.commit()?;
-    results.print()
+    print(&(results.report + &files))
 }
+
+/// Options of which each part has its own.
+const OF_PARTS: [&str; 5] = ["--seeds", "--shard", "--out", "--report", "--plots"];
 
 /// The command of a comparison with other seeds and another folder.
 fn again(command: &[String], seeds: Seeds, out: &Path) -> Vec<String> {
@@ -117,11 +125,9 @@ fn again(command: &[String], seeds: Seeds, out: &Path) -> Vec<String> {
     let mut again = Vec::new();
     while let Some(word) = words.next() {
         match word.as_str() {
-            "--seeds" | "--shard" | "--out" => drop(words.next()),
+            word if OF_PARTS.contains(&word) => drop(words.next()),
             "--resume" => {}
-            word if ["--seeds=", "--shard=", "--out="]
-                .iter()
-                .any(|option| word.starts_with(option)) => {}
+            word if word.split_once('=').is_some_and(|(option, _)| OF_PARTS.contains(&option)) => {}
             _ => again.push(word.clone()),
         }
     }

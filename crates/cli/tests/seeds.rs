@@ -183,6 +183,33 @@ fn ranges_of_seeds_are_merged() {
 }
 
 #[test]
+fn what_is_merged_has_the_page_and_the_plots_of_one_comparison() {
+    let home = home();
+    let home = home.path();
+    done(compare(home, "4", "whole", &["--report", "whole.html", "--plots", "whole-plots"]));
+    done(compare(home, "1..2", "a", &["--report", "a.html", "--plots=a-plots"]));
+    done(compare(home, "3..4", "b", &[]));
+    let line = refused(run(home, &["merge", "a", "b", "--out", "all", "--report", "all.txt"]));
+    assert_eq!(line, "all.txt: expected a name that ends with .html");
+    assert!(!home.join("all").exists());
+    let pages = ["--report", "all.html", "--plots", "all-plots"];
+    let output = run(home, &[&["merge", "a", "b", "--out", "all"][..], &pages].concat());
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    done(output);
+    assert!(text.contains("\nPage for a browser: all.html\n"), "{text}");
+    assert!(text.contains("\nPlots in all-plots: "), "{text}");
+    same(&home.join("whole"), &home.join("all"));
+    same(&home.join("whole-plots"), &home.join("all-plots"));
+    let [whole, all] = ["whole.html", "all.html"].map(|name| {
+        let html = fs::read_to_string(home.join(name)).unwrap();
+        let (head, results) = html.split_once("<main id=\"results\">").unwrap();
+        (head.to_owned(), results.to_owned())
+    });
+    assert!(whole.1 == all.1, "of other results");
+    assert!(!all.0.contains("a.html") && !all.0.contains("a-plots"), "{}", all.0);
+}
+
+#[test]
 fn shards_in_any_order_one_of_them_twice_are_the_whole() {
     let home = home();
     let home = home.path();

@@ -321,7 +321,7 @@ pub fn jobs_on(host: &dyn Host, jobs: usize) -> usize {
 Example:
   narrows compare sbd/sb-5 --cc reno,olia --seeds 1..250 --out out/a      on one machine
   narrows compare sbd/sb-5 --cc reno,olia --seeds 251..500 --out out/b    on another
-  narrows merge out/a out/b --out out/all
+  narrows merge out/a out/b --out out/all --report all.html
   narrows merge out/shard-* --out out/all                                 all parts of --shard
 
 The scenario's files are read again, as the command in out/a names them.")]
@@ -332,6 +332,12 @@ pub struct MergeArgs {
     /// Write the report, the rows and every run's summary into this folder
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Write a page for a browser: every metric over the seeds, with tables
+    #[arg(long, value_name = "FILE.html")]
+    pub report: Option<PathBuf>,
+    /// Write the plots of such a page into this folder for a paper: each as SVG and PDF, 85 mm wide, with its data as CSV
+    #[arg(long, value_name = "DIR")]
+    pub plots: Option<PathBuf>,
     /// Also of different builds of narrows, which may simulate differently; `compare --resume` refuses what several made
     #[arg(long)]
     pub any_build: bool,
