@@ -208,6 +208,20 @@ fn an_old_cargo_packages_no_two_crates_and_the_scripts_say_so() {
     }
 }
 
+#[test]
+fn the_first_table_ends_with_how_to_call_the_command() {
+    let rust = "echo 'rustc 1.85.0 (abc 2025-01-01)'";
+    let machine = Machine::with(&[("cargo", ""), ("id", "echo 1000"), ("rustc", rust)]);
+    let release = machine.0.path().join("target/release");
+    fs::create_dir_all(&release).unwrap();
+    symlink(machine.0.path().join("cargo"), release.join("narrows")).unwrap();
+    let (status, out, err) = machine.run("first-table", &[]);
+    assert_eq!(status, 0, "{err}");
+    let (_, last) = out.split_once("\n\nTo call what was built as 'narrows' ").expect(&out);
+    let path = format!("\n  export PATH=\"{}:$PATH\"\n", release.canonicalize().unwrap().display());
+    assert!(last.contains(&path) && last.contains("\n  narrows papers sbd --quick "), "{out}");
+}
+
 /// `make` says of a file of such a name that it is up to date, and of a target without a rule that it has none.
 #[test]
 fn what_the_makefile_lists_as_phony_is_a_target() {
