@@ -10,6 +10,7 @@ mod curves;
 pub mod detectors;
 mod failures;
 pub mod figures;
+mod goodput;
 pub mod grid;
 pub mod laws;
 pub mod lisa;

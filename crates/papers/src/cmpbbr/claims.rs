@@ -5,10 +5,11 @@ use narrows_lab::Error;
 
 use super::Rival::{Nothing, Own};
 use super::{
-    ANSWER, Rival, SMALL, against, against_with, estimate, estimated, first, gain, get, goodput,
-    mptcp, over, seeds, tcp,
+    ANSWER, Rival, SMALL, against, against_with, estimate, estimated, first, gain, get, over,
+    seeds, tcp,
 };
 use crate::figures::{Interval, spread, text};
+use crate::goodput::{goodput, mptcp};
 use crate::verdict::{Side, about, inside};
 use crate::{Cell, Grid, Judged, Kept, Runs, Verdict};
 

@@ -9,6 +9,7 @@ use narrows_lab::Error;
 use narrows_stats::{jain, mean};
 
 use crate::figures::{Interval, ratios, spread};
+use crate::goodput::{goodput, mptcp};
 use crate::{Ask, Controls, Kept, Paper, Runs, Table};
 
 /// The tables of docs/results/bbr.md.
@@ -222,15 +223,6 @@ fn twice(runs: &Runs, scenario: &str, law: &str, seeds: u64) -> Result<Vec<Kept>
 }
 
 // --- Figures --------------------------------------------------------------------------------------------
-
-/// Goodput of a connection, Mbit/s.
-fn goodput(run: &Kept, name: &str) -> f64 {
-    run.connection(name).goodput_mbps
-}
-
-fn mptcp(run: &Kept) -> f64 {
-    goodput(run, "mptcp")
-}
 
 fn tcp(run: &Kept) -> f64 {
     goodput(run, "tcp1")

@@ -4,9 +4,10 @@ use narrows_lab::{Error, HostId};
 
 use super::{
     MODELS, Rival, SMALL, WINDOWS, against, benefit, estimate, estimated, even,
-    fairness as jain_of, few, get, goodput, laws, mptcp, over, rates, seeds, tcp, to_rival, twice,
+    fairness as jain_of, few, get, laws, over, rates, seeds, tcp, to_rival, twice,
 };
 use crate::figures::{quotient, spread, text};
+use crate::goodput::{goodput, mptcp};
 use crate::{Ask, Controls, Grid, Kept, Runs};
 
 const PATHS: [usize; 4] = [2, 3, 4, 5];

@@ -10,6 +10,7 @@ use narrows_lab::Error;
 
 use super::design::{COUNT, Mix, QUICK, WARMUP_S};
 use crate::figures::less;
+use crate::goodput::mptcp;
 use crate::{Ask, Form, Kept, Runs};
 
 /// The controls among which hindsight chooses: what choose.md names for links without rivals.
@@ -190,10 +191,6 @@ fn recommendation(mix: &Mix, run: &Kept) -> Recommendation<String> {
     observer.recommend(&[])
 }
 
-fn goodput(run: &Kept) -> f64 {
-    run.connection("mptcp").goodput_mbps
-}
-
 /// What a mix is asked for: each set of links, all of them with advice, and ours over all as it is watched.
 fn asks(mix: &Mix, runs: &Runs) -> Vec<Ask> {
     let all = (1 << mix.links.len()) - 1;
@@ -235,7 +232,7 @@ fn one(mix: Mix, runs: &Runs) -> Result<Measured, Error> {
     };
     let choices: Vec<Choice> = (1..=all).flat_map(of_set).map(choice).collect();
     let with_all =
-        |control: &str, advised: bool| goodput(&found[over_all + usize::from(advised)][control][0]);
+        |control: &str, advised: bool| mptcp(&found[over_all + usize::from(advised)][control][0]);
     let left_out = |link: &str| recommendation.without.as_deref() == Some(link);
     let set = (0..mix.links.len()).filter(|at| !left_out(&mix.links[*at].name));
     let set: u32 = set.map(|at| 1 << at).sum();
@@ -267,7 +264,7 @@ fn one(mix: Mix, runs: &Runs) -> Result<Measured, Error> {
         ];
         let found = runs.all(&asks)?;
         let by_seed = |at: usize, control: &str| -> Vec<Option<f64>> {
-            found[at][control].iter().map(|run| Some(goodput(run))).collect()
+            found[at][control].iter().map(|run| Some(mptcp(run))).collect()
         };
         let alone = by_seed(0, "cubic");
         one.below = [1, 2].map(|at| {

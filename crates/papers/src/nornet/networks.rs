@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use narrows_lab::Error;
 
+use crate::goodput::under_test;
 use crate::{Ask, Controls, Form, Kept, Runs};
 
 pub const UNCOUPLED: [&str; 2] = ["cubic", "reno"];
@@ -169,12 +170,8 @@ impl Cell {
 
 // --- Goodputs -------------------------------------------------------------------------------------------
 
-pub fn goodput(run: &Kept) -> f64 {
-    run.test().goodput_mbps
-}
-
 pub fn goodputs(runs: &[Kept]) -> Vec<f64> {
-    runs.iter().map(goodput).collect()
+    runs.iter().map(under_test).collect()
 }
 
 /// Goodputs by seed, Mbit/s, of a control and a pair.

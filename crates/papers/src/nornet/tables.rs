@@ -3,10 +3,11 @@
 use narrows_lab::Error;
 
 use super::networks::{
-    ADSL, ERAS, Era, FIBRE, OURS, adsl_queue, all, buffers, first, goodput, goodputs, name, only,
+    ADSL, ERAS, Era, FIBRE, OURS, adsl_queue, all, buffers, first, goodputs, name, only,
     opened_over, other, pairs, published, routes, tcp, uib,
 };
 use crate::figures::{Interval, averages, means, ratios, rounded, spread, text};
+use crate::goodput::under_test;
 use crate::{Controls, Grid, Kept, Runs};
 
 /// One TCP over each pair.
@@ -117,7 +118,7 @@ pub fn detector(runs: &Runs) -> Result<Grid, Error> {
     let mut grid = Grid::new(heads.chain(["/ uncoupled", "/ lia", "/ olia", "/ balia"]));
     for era in &ERAS {
         let found = opened(runs, era)?;
-        let goodput = |law| over_pairs(&found, law, |run| Some(goodput(run)));
+        let goodput = |law| over_pairs(&found, law, |run| Some(under_test(run)));
         for control in OURS {
             let shares = figures.map(|(_, figure)| {
                 let by_seed = over_pairs(&found, control, |run| Some(100.0 * figure(run)?));

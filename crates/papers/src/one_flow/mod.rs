@@ -12,6 +12,7 @@ use narrows_lab::Error;
 use narrows_stats::mean;
 
 use crate::figures::{Interval, quotient, rounded, spread};
+use crate::goodput::goodput;
 use crate::{Ask, Curves, Grid, Kept, Paper, Runs, Table};
 use networks::{Network, Yardstick, of_table};
 
@@ -67,7 +68,7 @@ const JUDGED_CYCLES: f64 = 20.0;
 const STEP_S: u32 = 5;
 
 fn goodputs(runs: &[Kept], name: &str) -> Vec<Option<f64>> {
-    runs.iter().map(|run| Some(run.connection(name).goodput_mbps)).collect()
+    runs.iter().map(|run| Some(goodput(run, name))).collect()
 }
 
 /// The group's runs.

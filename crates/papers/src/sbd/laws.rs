@@ -8,6 +8,7 @@ use super::{
     scenarios, share, shared, spread_percent, system,
 };
 use crate::figures::{Interval, median, percent, quotient, spread};
+use crate::goodput::{goodput, under_test};
 use crate::{Form, Grid, Kept, Runs};
 
 /// The connection starts as the run ends.
@@ -21,9 +22,7 @@ pub fn alone(runs: &Runs) -> Result<Grid, Error> {
     {
         let found = runs_of(runs, &scenario, "reno", None, &[ABSENT])?;
         let tcps = found[0].summary.connections.iter().filter(|one| one.name.starts_with("tcp"));
-        let of = |name: &str| {
-            mean(&found.iter().map(|run| run.connection(name).goodput_mbps).collect::<Vec<_>>())
-        };
+        let of = |name: &str| mean(&found.iter().map(|run| goodput(run, name)).collect::<Vec<_>>());
         let rates: Vec<f64> = tcps.map(|tcp| of(&tcp.name)).collect();
         let parts: Vec<_> = rates.iter().map(|rate| format!("{:.2}", rate / rates[0])).collect();
         grid.row([label(&scenario), format!("{:.1}", rates[0]), parts.join(" : ")]);
@@ -73,14 +72,13 @@ pub fn coupled(runs: &Runs) -> Result<Grid, Error> {
     Ok(grid)
 }
 
-fn goodput(runs: &[Kept]) -> f64 {
-    mean(&runs.iter().map(|run| run.test().goodput_mbps).collect::<Vec<_>>())
+fn mean_goodput(runs: &[Kept]) -> f64 {
+    mean(&runs.iter().map(under_test).collect::<Vec<_>>())
 }
 
 /// How much more goodput some runs have than others, by pairs of seeds.
 pub(super) fn gain_over(these: &[Kept], those: &[Kept]) -> Option<Interval> {
-    let goodputs =
-        |runs: &[Kept]| runs.iter().map(|run| Some(run.test().goodput_mbps)).collect::<Vec<_>>();
+    let goodputs = |runs: &[Kept]| runs.iter().map(|run| Some(under_test(run))).collect::<Vec<_>>();
     let found = quotient(&goodputs(these), &goodputs(those));
     found.map(|found| Interval { mean: found.mean - 1.0, ..found })
 }
@@ -193,8 +191,8 @@ pub fn real(runs: &Runs) -> Result<Grid, Error> {
     for (scenario, queue, settings, beside, accuracy, gain) in shown {
         let sbd = runs_of(runs, scenario, SBD, None, settings)?;
         let laws = runs.get(&ask(runs, scenario, ["reno", "olia"], beside))?;
-        let olia = goodput(&laws["olia"]);
-        let over = |of: &[Kept]| format!("{:+.0} %", 100.0 * (goodput(of) / olia - 1.0));
+        let olia = mean_goodput(&laws["olia"]);
+        let over = |of: &[Kept]| format!("{:+.0} %", 100.0 * (mean_goodput(of) / olia - 1.0));
         grid.row([
             format!("{scenario}{queue}"),
             accuracy.to_string(),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use narrows_lab::Error;
 use narrows_stats::mean;
 
+use super::ask;
 use super::networks::{BBR_QUEUES_MS, beside_bbr};
-use super::{ask, goodput};
 use crate::figures::percent;
+use crate::goodput::{goodput, mptcp};
 use crate::{Cell, Grid, Judged, Kept, Runs, Verdict};
 
 const CONTROLS: [&str; 9] = [
@@ -53,7 +54,7 @@ fn done(runs: &[Kept], name: &str) -> f64 {
 
 /// The connection's share of the link.
 fn share(runs: &[Kept]) -> f64 {
-    let of = |run: &Kept| goodput(run) / (goodput(run) + run.connection("tcp1").goodput_mbps);
+    let of = |run: &Kept| mptcp(run) / (mptcp(run) + goodput(run, "tcp1"));
     mean(&runs.iter().map(of).collect::<Vec<_>>())
 }
 

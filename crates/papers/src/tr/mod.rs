@@ -13,6 +13,7 @@ use narrows_lab::Error;
 use narrows_stats::mean;
 
 use crate::figures::Interval;
+use crate::goodput::mptcp;
 use crate::{Ask, Kept, Paper, Runs, Table};
 use networks::{Experiment, Network};
 
@@ -228,10 +229,6 @@ fn gain_of(runs: &Runs, row: Row) -> Result<Option<Interval>, Error> {
     Ok(Interval::of(&over))
 }
 
-fn goodput(run: &Kept) -> f64 {
-    run.connection("mptcp").goodput_mbps
-}
-
 /// Equation 19.
 fn jain(single: f64, multi: f64) -> f64 {
     (single + multi).powi(2) / (2.0 * (single.powi(2) + multi.powi(2)))
@@ -240,7 +237,7 @@ fn jain(single: f64, multi: f64) -> f64 {
 /// The connection's goodput over the mean of ten TCPs of both ways.
 fn ratio(network: &Network, seed: u64, run: &Kept) -> f64 {
     let both = (0..2).flat_map(|path| network.of_path(path, run)).collect();
-    goodput(run) / mean(&network.choose(both, seed))
+    mptcp(run) / mean(&network.choose(both, seed))
 }
 
 /// The ratio of each run, and Jain's index of it.
@@ -263,7 +260,7 @@ fn on_paths(network: &Network, seed: u64, run: &Kept) -> [f64; 2] {
 /// Equation 20.
 fn over_best(network: &Network, seed: u64, run: &Kept) -> f64 {
     let [first, second] = on_paths(network, seed, run);
-    goodput(run) / first.max(second)
+    mptcp(run) / first.max(second)
 }
 
 /// Equation 20 of a connection that has a TCP's share on both paths.
