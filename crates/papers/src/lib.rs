@@ -3,7 +3,7 @@
 //!
 //! A [`Paper`] is a document with [`Table`]s; a table is a function from [`Runs`], which runs what it is asked
 //! for once, to a [`Grid`]. Published values stand beside the code that asks for ours; a verdict is one of
-//! [`Verdict`]'s four, by the rules of [`verdict`] alone.
+//! [`Verdict`]'s four, by a rule of [`verdict`] or one beside the claim.
 
 pub mod cmpbbr;
 mod curves;

@@ -121,6 +121,23 @@ pub fn about(found: Option<Interval>, published: f64, tolerance: f64, side: Side
     inside(found, published - tolerance, published + tolerance, Some(side))
 }
 
+/// A published ratio: reproduced if our whole interval is within a quarter of it, unless some of that is nearer to no
+/// effect, 1; then, or if the interval is there only in part, it cannot be told.
+pub fn ratio(found: Option<Interval>, published: f64, better: Side) -> Judged {
+    let quarter = published / 4.0;
+    let (least, most) = (published - quarter, published + quarter);
+    let verdict = inside(found, least, most, Some(better));
+    let Some((middle, half)) = found.and_then(Interval::bounds) else { return verdict.into() };
+    // The least effect of the interval, seen from 1.
+    let effect = (published - 1.0).signum() * (middle - 1.0) - half;
+    match verdict {
+        Verdict::Reproduced if effect < (published - 1.0).abs() / 2.0 => {
+            Judged::new(Verdict::CannotBeTold, "nearer to no effect")
+        }
+        other => other.into(),
+    }
+}
+
 /// A bound that the figure exceeds: reproduced if its whole interval does, worse if none of it does.
 pub fn above(found: Option<Interval>, bound: f64) -> Verdict {
     match found.and_then(Interval::bounds) {
@@ -191,6 +208,34 @@ mod tests {
         assert_eq!(near(None, 17.0), Verdict::CannotBeTold);
         assert_eq!(within(interval(4.5, 1.0), 5.0, 7.0), Verdict::Reproduced);
         assert_eq!(within(interval(9.0, 1.0), 5.0, 7.0), Verdict::Better);
+    }
+
+    #[test]
+    fn a_ratio_is_reproduced_within_a_quarter_unless_it_is_nearer_to_no_effect() {
+        let of =
+            |mean, half, published| ratio(interval(mean, half), published, Side::More).to_string();
+        assert_eq!(of(2.19, 0.06, 2.18), "reproduced");
+        assert_eq!(of(0.68, 0.02, 0.68), "reproduced");
+        assert_eq!(of(1.10, 0.01, 1.33), "cannot be told (nearer to no effect)");
+        assert_eq!(of(0.94, 0.00, 0.84), "cannot be told (nearer to no effect)");
+        // The mean is nearer to the published ratio, a part of the interval is not.
+        assert_eq!(of(1.20, 0.05, 1.33), "cannot be told (nearer to no effect)");
+        assert_eq!(of(1.20, 0.01, 1.33), "reproduced");
+    }
+
+    #[test]
+    fn a_ratio_beyond_a_quarter_is_as_the_side_says() {
+        let judged = |mean, half, published, better| {
+            ratio(interval(mean, half), published, better).to_string()
+        };
+        assert_eq!(judged(1.00, 0.01, 2.18, Side::More), "worse");
+        assert_eq!(judged(2.85, 0.06, 1.48, Side::More), "better");
+        assert_eq!(judged(2.7, 0.2, 2.18, Side::More), "cannot be told");
+        // A share that is off either way.
+        assert_eq!(judged(0.64, 0.02, 2.44, Side::Exact), "worse");
+        assert_eq!(judged(3.5, 0.1, 2.44, Side::Exact), "worse");
+        assert_eq!(judged(1.98, 0.08, 2.19, Side::Exact), "reproduced");
+        assert_eq!(ratio(None, 2.0, Side::Exact).to_string(), "cannot be told");
     }
 
     #[test]

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::figures::{Interval, spread, text};
 use crate::goodput::{goodput, mptcp};
-use crate::verdict::{Side, about, inside};
-use crate::{Cell, Grid, Judged, Kept, Runs, Verdict};
+use crate::verdict::{Side, about, ratio};
+use crate::{Cell, Grid, Judged, Kept, Runs};
 
 type Found = Result<Option<Interval>, Error>;
 
@@ -61,7 +61,7 @@ impl Claim {
 
     fn judge(&self, found: Option<Interval>) -> Judged {
         match self.rule {
-            Rule::Ratio(better) => near(found, self.published, better),
+            Rule::Ratio(better) => ratio(found, self.published, better),
             Rule::Equal => about(found, self.published, 0.1, Side::Exact).into(),
         }
     }
@@ -453,23 +453,6 @@ fn left(runs: &[Kept]) -> Option<Interval> {
     over(runs, |run| tcp(run) / SHARE)
 }
 
-/// A published ratio: reproduced if our whole interval is within a quarter of it, unless some of that is nearer to no
-/// effect, 1; then, or if the interval is there only in part, it cannot be told.
-fn near(found: Option<Interval>, published: f64, better: Side) -> Judged {
-    let quarter = published / 4.0;
-    let (least, most) = (published - quarter, published + quarter);
-    let verdict = inside(found, least, most, Some(better));
-    let Some((middle, half)) = found.and_then(Interval::bounds) else { return verdict.into() };
-    // The least effect of the interval, seen from 1.
-    let effect = (published - 1.0).signum() * (middle - 1.0) - half;
-    match verdict {
-        Verdict::Reproduced if effect < (published - 1.0).abs() / 2.0 => {
-            Judged::new(Verdict::CannotBeTold, "nearer to no effect")
-        }
-        other => other.into(),
-    }
-}
-
 pub fn claims(runs: &Runs) -> Result<Grid, Error> {
     let mut grid = Grid::new([
         "scenario",
@@ -493,37 +476,4 @@ pub fn claims(runs: &Runs) -> Result<Grid, Error> {
     let why = "the text at hand has neither its links nor a result";
     grid.row(["IV-G", "over the Internet", "", "", "not run", why]);
     Ok(grid)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn judged(mean: f64, half: f64, published: f64, better: Side) -> String {
-        near(Some(Interval { mean, half: Some(half) }), published, better).to_string()
-    }
-
-    #[test]
-    fn a_ratio_is_reproduced_within_a_quarter_unless_it_is_nearer_to_no_effect() {
-        let of = |mean, half, published| judged(mean, half, published, Side::More);
-        assert_eq!(of(2.19, 0.06, 2.18), "reproduced");
-        assert_eq!(of(0.68, 0.02, 0.68), "reproduced");
-        assert_eq!(of(1.10, 0.01, 1.33), "cannot be told (nearer to no effect)");
-        assert_eq!(of(0.94, 0.00, 0.84), "cannot be told (nearer to no effect)");
-        // The mean is nearer to the published ratio, a part of the interval is not.
-        assert_eq!(of(1.20, 0.05, 1.33), "cannot be told (nearer to no effect)");
-        assert_eq!(of(1.20, 0.01, 1.33), "reproduced");
-    }
-
-    #[test]
-    fn beyond_a_quarter_it_is_as_the_side_says() {
-        assert_eq!(judged(1.00, 0.01, 2.18, Side::More), "worse");
-        assert_eq!(judged(2.85, 0.06, 1.48, Side::More), "better");
-        assert_eq!(judged(2.7, 0.2, 2.18, Side::More), "cannot be told");
-        // A share that is off either way.
-        assert_eq!(judged(0.64, 0.02, 2.44, Side::Exact), "worse");
-        assert_eq!(judged(3.5, 0.1, 2.44, Side::Exact), "worse");
-        assert_eq!(judged(1.98, 0.08, 2.19, Side::Exact), "reproduced");
-        assert_eq!(near(None, 2.0, Side::Exact).to_string(), "cannot be told");
-    }
 }
