@@ -90,6 +90,8 @@ pub fn page(made: &[(&Paper, &Table, &Grid)], command: String, facts: Vec<Fact>)
 
 #[cfg(test)]
 mod tests {
+    use narrows_report::{Colour, Curve, Plot};
+
     use super::*;
     use crate::PAPERS;
 
@@ -109,5 +111,35 @@ mod tests {
             assert!(html.contains(expected), "{expected}");
         }
         assert!(!html.contains("**less**"));
+    }
+
+    /// All tables as their documents have them, each with a plot of 10^4 points: more than any of them draws.
+    #[test]
+    fn a_page_of_all_papers_is_smaller_than_5_mb() {
+        let x: Vec<f64> = (0..10_000).map(f64::from).collect();
+        let y = x.iter().map(|x| Some(x % 97.0)).collect();
+        let curves = vec![Curve::new("ours", Colour::Number(0), y)];
+        let plot = Plot { title: "ours".into(), x, curves, ..Plot::default() };
+        let cells = |line: &str| -> Option<Vec<Cell>> {
+            let line = line.strip_prefix("| ")?.strip_suffix(" |")?;
+            Some(line.split(" | ").map(Cell::from).collect())
+        };
+        let grid = |(paper, table): &(&Paper, &Table)| {
+            let text = format!("{}/../../docs/{}", env!("CARGO_MANIFEST_DIR"), paper.document);
+            let text = std::fs::read_to_string(text).unwrap();
+            let (_, text) = text.split_once(&format!("<!-- table {} -->\n", table.name)).unwrap();
+            let (text, _) = text.split_once("<!-- end -->").unwrap();
+            let mut rows = text.trim_start().lines().map_while(cells);
+            let heads = rows.next().unwrap_or_default().iter().map(Cell::text).collect();
+            let rows = rows.skip(1).collect();
+            Grid { heads, rows, plots: vec![plot.clone()], ..Grid::default() }
+        };
+        let all = PAPERS.iter().flat_map(|paper| paper.tables.iter().map(move |one| (paper, one)));
+        let all: Vec<(&Paper, &Table)> = all.collect();
+        let grids: Vec<Grid> = all.iter().map(grid).collect();
+        let made = all.iter().zip(&grids).map(|((paper, table), grid)| (*paper, *table, grid));
+        let made: Vec<_> = made.collect();
+        let size = page(&made, "narrows papers all".into(), Vec::new()).html().len();
+        assert!((500_000..5_000_000).contains(&size), "{size} bytes");
     }
 }
