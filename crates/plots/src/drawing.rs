@@ -1,5 +1,6 @@
 //! What a figure is made of, whatever it is written as.
 
+use narrows_foreign::Foreign;
 use narrows_report::{Colour, light};
 
 /// Points (1/72 inch) of a column of a paper with two, 85 mm.
@@ -114,6 +115,11 @@ impl Drawing {
         let (text, fill) = (text.into(), Colour::Ink.light());
         self.shapes.push(Shape::Text { at, text, anchor: Anchor::Middle, turned: true, fill });
     }
+}
+
+/// Text that others chose, of letters that XML has.
+pub(crate) fn safe(text: &str) -> String {
+    Foreign::from(text).to_string().replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
 
 /// Lines of a grid.

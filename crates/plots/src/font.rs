@@ -4,10 +4,7 @@ use std::sync::LazyLock;
 
 use ttf_parser::{Face, GlyphId};
 
-use crate::drawing::SIZE;
-
-/// As SVG names it, with what looks much like it and is as wide.
-pub(crate) const FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
+use crate::drawing::{Anchor, SIZE, safe};
 
 /// Its file.
 pub(crate) fn file() -> &'static [u8] {
@@ -31,10 +28,19 @@ pub(crate) fn advance(glyph: GlyphId) -> f64 {
     f64::from(face().glyph_hor_advance(glyph).unwrap_or(0))
 }
 
-/// How wide a text is, points.
+/// How wide a text is as it is written, points.
 pub(crate) fn width(text: &str) -> f64 {
-    let units: f64 = text.chars().map(|letter| advance(glyph(letter))).sum();
+    let units: f64 = safe(text).chars().map(|letter| advance(glyph(letter))).sum();
     units * SIZE / f64::from(face().units_per_em())
+}
+
+/// How long before its place a text begins, points.
+pub(crate) fn before(text: &str, anchor: Anchor) -> f64 {
+    match anchor {
+        Anchor::Start => 0.0,
+        Anchor::Middle => width(text) / 2.0,
+        Anchor::End => width(text),
+    }
 }
 
 /// A text no wider than `room` points, if need be without its middle, as names differ at their ends.

@@ -23,7 +23,7 @@ use crate::drawing::Drawing;
 pub struct Figure {
     /// The name of its files, without what they end with.
     pub name: String,
-    /// As SVG.
+    /// As SVG, which needs no font.
     pub svg: String,
     /// As PDF, with the font embedded.
     pub pdf: Vec<u8>,

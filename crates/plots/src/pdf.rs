@@ -9,9 +9,8 @@ use pdf_writer::types::{CidFontType, FontFlags, LineJoinStyle, SystemInfo, Unico
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
 use subsetter::GlyphRemapper;
 
-use crate::drawing::{Anchor, Drawing, Point, Rgb, SIZE, Shape, WIDTH};
+use crate::drawing::{Drawing, Point, Rgb, SIZE, Shape, WIDTH, safe};
 use crate::font;
-use crate::svg::safe;
 
 const FONT: Name = Name(b"F");
 /// A subset has six letters before its name (ISO 32000-1, section 9.6.4).
@@ -100,11 +99,7 @@ impl Used {
                 Shape::Text { at: (x, y), text, anchor, turned, fill } => {
                     self.fill(&mut to, *fill, 1.0);
                     let text = safe(text);
-                    let before = match anchor {
-                        Anchor::Start => 0.0,
-                        Anchor::Middle => font::width(&text) / 2.0,
-                        Anchor::End => font::width(&text),
-                    };
+                    let before = font::before(&text, *anchor);
                     // Letters stand upright again.
                     let matrix = if *turned {
                         [0.0, -1.0, -1.0, 0.0, short(*x), short(y + before)]

@@ -1,20 +1,20 @@
-//! A drawing as SVG. Text stays text; what XML does not allow, or a reader could be misled by, is written out.
+//! A drawing as SVG. A text is the outlines of its glyphs, so that no reader needs the font, with what it says as its
+//! label; what XML does not allow, or a reader could be misled by, is written out.
 
 use std::fmt::Write;
 
 use maud::{Markup, html};
-use narrows_foreign::Foreign;
+use ttf_parser::OutlineBuilder;
 
-use crate::drawing::{Anchor, Drawing, Point, Rgb, SIZE, Shape, WIDTH};
-use crate::font::FAMILY;
+use crate::drawing::{Drawing, Point, Rgb, SIZE, Shape, WIDTH, safe};
+use crate::font;
 
 /// The file.
 pub(crate) fn of(drawing: &Drawing) -> String {
     let (width, height) = (short(WIDTH), short(drawing.height));
     let svg = html! {
         svg xmlns="http://www.w3.org/2000/svg" width=(format!("{width}pt")) height=(format!("{height}pt"))
-            viewBox=(format!("0 0 {width} {height}")) role="img" aria-labelledby="title desc"
-            font-family=(FAMILY) font-size=(SIZE) fill="none" {
+            viewBox=(format!("0 0 {width} {height}")) role="img" aria-labelledby="title desc" fill="none" {
             title #title { (safe(&drawing.title)) }
             desc #desc { (safe(&drawing.about)) }
             @for shape in &drawing.shapes { (markup(shape)) "\n" }
@@ -39,17 +39,68 @@ fn markup(shape: &Shape) -> Markup {
             circle cx=(short(*x)) cy=(short(*y)) r=(radius) fill=(hex(*fill)) fill-opacity=[part(*opacity)] {}
         },
         Shape::Text { at: (x, y), text, anchor, turned, fill } => {
-            let (x, y) = (short(*x), short(*y));
-            let anchor = match anchor {
-                Anchor::Start => None,
-                Anchor::Middle => Some("middle"),
-                Anchor::End => Some("end"),
+            let text = safe(text);
+            let before = font::before(&text, *anchor);
+            let scale = SIZE / f64::from(font::face().units_per_em());
+            let matrix = if *turned {
+                format!("matrix(0 -{scale} {scale} 0 {} {})", short(*x), short(y + before))
+            } else {
+                format!("matrix({scale} 0 0 {scale} {} {})", short(x - before), short(*y))
             };
-            let turn = turned.then(|| format!("rotate(-90 {x} {y})"));
             html! {
-                text x=(x) y=(y) fill=(hex(*fill)) text-anchor=[anchor] transform=[turn] { (safe(text)) }
+                path aria-label=(text) fill=(hex(*fill)) transform=(matrix) d=(Outlines::of(&text)) {}
             }
         }
+    }
+}
+
+/// The outlines of glyphs as a path, in units of the font, from the beginning of their base line on.
+#[derive(Default)]
+struct Outlines {
+    path: String,
+    /// Where the next glyph begins.
+    from: f64,
+}
+
+impl Outlines {
+    fn of(text: &str) -> String {
+        let mut to = Outlines::default();
+        for glyph in text.chars().map(font::glyph) {
+            // A space has none.
+            font::face().outline_glyph(glyph, &mut to);
+            to.from += font::advance(glyph);
+        }
+        to.path
+    }
+
+    fn add(&mut self, command: char, points: &[(f32, f32)]) {
+        // A font counts from below; no minus before a zero.
+        let place = |(x, y): &(f32, f32)| (self.from + f64::from(*x), 0.0 - f64::from(*y));
+        let points: Vec<Point> = points.iter().map(place).collect();
+        self.path.push(command);
+        self.path.push_str(&list(&points));
+    }
+}
+
+impl OutlineBuilder for Outlines {
+    fn move_to(&mut self, x: f32, y: f32) {
+        self.add('M', &[(x, y)]);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        self.add('L', &[(x, y)]);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        self.add('Q', &[(x1, y1), (x, y)]);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        self.add('C', &[(x1, y1), (x2, y2), (x, y)]);
+    }
+
+    fn close(&mut self) {
+        self.path.push('Z');
     }
 }
 
@@ -75,9 +126,4 @@ fn hex([red, green, blue]: Rgb) -> String {
 
 fn part(opacity: f64) -> Option<f64> {
     (opacity < 1.0).then_some(opacity)
-}
-
-/// Text that others chose, of letters that XML has.
-pub(crate) fn safe(text: &str) -> String {
-    Foreign::from(text).to_string().replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }
