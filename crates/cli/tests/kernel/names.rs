@@ -1,7 +1,8 @@
-//! Names that others chose, of processes, interfaces and namespaces and in arguments, do not command the
-//! terminal, stand on one line and leave the columns as they are.
+//! Names that others chose, of processes, interfaces, namespaces and cgroups and in arguments, do not command
+//! the terminal, stand on one line and leave the columns as they are.
 
 use super::host::Host;
+use super::metrics;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -99,7 +100,7 @@ fn names_that_others_chose_do_not_command_the_terminal() {
         let bad = |one: char| one == '\u{202e}' || one.is_control() && !['\n', '\t'].contains(&one);
         assert!(!text.contains(bad), "{text:?}");
     }
-    let [status, json, check, _, watched, watched_json, metrics, unloaded] = &all;
+    let [status, json, check, _, watched, watched_json, exported, unloaded] = &all;
     let [one, two] = [r"e\u001b[41m\u001b[2Jz\u0007", r"\xff(id)"];
     assert!(status.contains(&format!("network namespace {SHOWN}, ")), "{status}");
     // Where the next column begins.
@@ -127,7 +128,33 @@ fn names_that_others_chose_do_not_command_the_terminal() {
     assert_eq!((paths(status), paths(watched)), (['1', '2'].into(), ['1', '2'].into()));
     let last: Value = serde_json::from_str(watched_json.lines().last().unwrap()).unwrap();
     assert_eq!(last["connections"][0]["paths"][0]["netns"], NAME);
-    assert!(metrics.contains(r#"netns="ev\\u001b[31m\n\\u202e""#), "{metrics}");
+    let labels = metrics::parse(exported).into_iter().flat_map(|one| one.labels);
+    let mut netns = labels.filter(|(name, _)| name == "netns");
+    assert!(netns.any(|(_, value)| value == "ev\\u001b[31m\n\\u202e"), "{exported}");
     assert!(unloaded.contains(&format!("{SHOWN}: restored ")), "{unloaded}");
     assert!(unloaded.contains(r"held by ev\u001b[31m\nil\xff (pid "), "{unloaded}");
+}
+
+#[test]
+fn a_cgroups_name_does_not_command_the_terminal() {
+    let Some(host) = Host::new("a cgroup's name") else { return };
+    // The kernel allows no new line in it.
+    let cgroup = host.cgroup("ev\u{1b}[31m\u{202e}");
+    let folder = cgroup.folder.as_str();
+    let shown = folder.replace('\u{1b}', r"\u001b").replace('\u{202e}', r"\u202e");
+    host.does(&["load", "lia"]);
+    let used = host.does(&["use", "lia", "--cgroup", folder]);
+    assert!(used.starts_with(&format!("nr_lia: used in {shown} for new connections\n")), "{used}");
+    let [status, json] = [&["status"][..], &["status", "--json"]].map(|args| host.does(args));
+    assert!(status.contains(&format!("cgroup {shown}")), "{status}");
+    assert!(json.contains(&format!("\"{shown}\"")), "{json}");
+    for text in [status, json] {
+        assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text:?}");
+    }
+    let line = host.refuses(&["watch", "--cgroup", &format!("{folder}/cgroup.procs")]);
+    let expected = "expected a folder of the cgroup2 file system";
+    assert_eq!(line, format!("--cgroup {shown}/cgroup.procs: {expected}"));
+    let unused = host.does(&["unuse", "--cgroup", folder]);
+    assert_eq!(unused, format!("cgroup {shown}: no longer nr_lia\n"));
+    host.does(&["unload", "lia"]);
 }
