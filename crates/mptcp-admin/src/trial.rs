@@ -7,9 +7,11 @@
 
 mod export;
 mod merge;
+mod minutes;
 mod report;
 
 pub use merge::{Part, merge};
+pub use minutes::Minute;
 pub use report::{Arm, Difference, Interval, Limits, Origin, Report, Stratum, duration};
 
 use crate::assign::{Admin, default_of, namespaces};

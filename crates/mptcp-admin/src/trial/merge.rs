@@ -7,6 +7,7 @@
 //! only trials are added up that were begun alike. Where the interval is narrowest is chosen before there are results:
 //! at the largest number that a host planned.
 
+use super::minutes::{self, Minute};
 use super::report::{BYTES_FROM, FORMAT, Limits, Origin, Report, end_of};
 use narrows_foreign::Foreign;
 use narrows_kernel::Error;
@@ -36,6 +37,8 @@ pub struct Part {
     given_again: u64,
     put_back: u64,
     longest_look_ms: f64,
+    #[serde(default)]
+    minutes_sums: Vec<[Minute; 2]>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -90,6 +93,11 @@ pub fn merge(parts: &[(Foreign, Part)]) -> Result<Report, Error> {
 
 fn joined(mut all: Trial, other: &Trial) -> Trial {
     all.ended = None;
+    // One of which they are not known would be missed in each.
+    all.minutes = match minutes::are_all_in(&all) && minutes::are_all_in(other) {
+        true => minutes::joined(&all.minutes, &other.minutes),
+        false => Vec::new(),
+    };
     all.plan.lasts = all.plan.lasts.max(other.plan.lasts);
     all.plan.planned = all.plan.planned.max(other.plan.planned);
     all.ran = all.ran.max(other.ran);
@@ -136,7 +144,7 @@ impl Part {
         ]
     }
 
-    /// What the kernel counted, without the minutes, of which there are no sums.
+    /// What the kernel counted, with the minutes if it has all of them.
     fn trial(&self) -> Result<Trial, String> {
         if self.trials.is_empty() {
             return Err("trials: expected at least one".into());
@@ -173,7 +181,7 @@ impl Part {
             }
         }
         let Limits { goodput, retransmits, p95_srtt } = self.guards;
-        Ok(Trial {
+        let mut trial = Trial {
             plan: Plan {
                 controls: self.arms.each_ref().map(|arm| arm.control.raw().to_owned()),
                 share: self.share,
@@ -196,14 +204,18 @@ impl Part {
             put_back: self.put_back,
             longest_look: time(self.longest_look_ms / 1e3),
             arms,
-            minutes: Vec::new(),
-        })
+            minutes: minutes::ends(&self.minutes_sums),
+        };
+        if !minutes::are_all_in(&trial) {
+            trial.minutes.clear();
+        }
+        Ok(trial)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::report::tests::{add, normal, trial};
+    use super::super::report::tests::{add, end, normal, trial};
     use super::*;
     use narrows_kernel::trial::End;
     use narrows_testkit::Random;
@@ -270,6 +282,34 @@ mod tests {
         let again = serde_json::to_value(merge(&again).unwrap()).unwrap();
         assert_eq!(again["goodput"], found["goodput"]);
         assert_eq!(again["strata"], found["strata"]);
+    }
+
+    #[test]
+    fn minutes_are_added_up_where_all_trials_have_all_of_theirs() {
+        let (each, _) = trials(1, 100, 1.0);
+        let of = |began: u64, ends: &[u64], ran: u64| {
+            part(trial(each[0]), began, |trial| {
+                trial.ran = Duration::from_secs(ran);
+                trial.minutes = ends.iter().map(|bytes| end(*bytes)).collect();
+            })
+        };
+        let bytes = |report: &Report| -> Vec<u64> {
+            report.minutes_sums.iter().map(|arms| arms[1].bytes).collect()
+        };
+        // One ended after its first minute.
+        let (long, short) = (of(1, &[1_000_000, 3_000_000], 150), of(2, &[500_000], 60));
+        let merged = merge(&named(vec![long.clone(), short.clone()])).unwrap();
+        assert_eq!(bytes(&merged), [1_500_000, 2_000_000]);
+        assert_eq!(merged.minutes, [[Some(1.0); 2]; 2]);
+        assert_eq!(merged.minutes_silent_s, [[Some(6.0); 2]; 2]);
+        let again = merge(&named(vec![of(3, &[500_000], 60), read(&merged)])).unwrap();
+        assert_eq!(bytes(&again), [2_000_000, 2_000_000]);
+        // What a timer keeps has the last one alone.
+        let line = Part { minutes_sums: long.minutes_sums[1..].to_vec(), ..long };
+        for parts in [vec![line.clone()], vec![short, line]] {
+            let merged = merge(&named(parts)).unwrap();
+            assert!(merged.minutes.is_empty() && merged.minutes_sums.is_empty(), "{merged:?}");
+        }
     }
 
     #[test]

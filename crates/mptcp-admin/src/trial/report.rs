@@ -1,5 +1,6 @@
 //! What a trial found, for people and programs.
 
+use super::minutes::{self, Minute, Values};
 use super::{ALPHA, PLANNED_RATIO};
 use crate::boot::this_boot;
 use narrows_foreign::Foreign;
@@ -72,7 +73,13 @@ pub struct Report {
     pub sentence: String,
     /// Mbit/s of connections that were busy, by arm, of each minute; null: none was. `status --json` has the
     /// last one alone.
-    pub minutes: Vec<[Option<f64>; 2]>,
+    pub minutes: Values,
+    /// Likewise the share of all segments that were retransmissions.
+    pub minutes_retransmitted: Values,
+    /// Likewise the seconds without any acknowledgement, of 60 in which there was something to send.
+    pub minutes_silent_s: Values,
+    /// What these are made of.
+    pub minutes_sums: Vec<[Minute; 2]>,
 }
 
 /// A trial of one host.
@@ -322,6 +329,7 @@ impl Report {
         let near = |log: f64| Some(log.exp2()).filter(|ratio| (1.0 / FAR..=FAR).contains(ratio));
         let retransmits = sequence.difference(&totals(retransmitted));
         let ratio = |of: fn(&Arm) -> Option<f64>| Some(of(&arms[1])? / of(&arms[0])?);
+        let minutes = minutes::of(trial);
         let mut report = Report {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -360,7 +368,10 @@ impl Report {
             put_back: trial.put_back,
             longest_look_ms: trial.longest_look.as_secs_f64() * 1e3,
             sentence: String::new(),
-            minutes: minutes(trial),
+            minutes: minutes::values(&minutes, Minute::mbit_per_s),
+            minutes_retransmitted: minutes::values(&minutes, Minute::retransmitted),
+            minutes_silent_s: minutes::values(&minutes, Minute::silent_s),
+            minutes_sums: minutes,
             arms,
         };
         report.sentence = report.sentence();
@@ -372,6 +383,9 @@ impl Report {
     pub fn last_minute(mut self) -> Report {
         let before = self.minutes.len().saturating_sub(1);
         self.minutes.drain(..before);
+        self.minutes_retransmitted.drain(..before);
+        self.minutes_silent_s.drain(..before);
+        self.minutes_sums.drain(..before);
         self
     }
 
@@ -607,20 +621,22 @@ impl Report {
             left: 0,
             lines: self.strata.iter().map(kind).collect(),
         };
-        let curve = |arm: usize, name: &str| {
-            let values = self.minutes.iter().map(|minute| minute[arm]).collect();
+        let curve = |values: &Values, arm: usize, name: &str| {
+            let values = values.iter().map(|minute| minute[arm]).collect();
             Curve::new(name, Colour::Number(arm), values)
         };
-        let plot = Plot {
-            title: "Goodput by the minute".into(),
-            about: "Of connections that had something to send, all their bytes over all their busy time.".into(),
-            x_label: "time, s".into(),
-            y_label: "goodput".into(),
-            unit: "Mbit/s".into(),
-            over_time: true,
-            x: (0..self.minutes.len()).map(|minute| 60.0 * (minute as f64 + 0.5)).collect(),
-            curves: vec![curve(0, &other), curve(1, &tried)],
-            ..Plot::default()
+        let plot = |what: &str, unit: &str, about: &str, values: &Values| {
+            Part::Plot(Plot {
+                title: format!("{what} by the minute"),
+                about: format!("Of connections that had something to send, {about}."),
+                x_label: "time, s".into(),
+                y_label: what.to_lowercase(),
+                unit: unit.into(),
+                over_time: true,
+                x: (0..values.len()).map(|minute| 60.0 * (minute as f64 + 0.5)).collect(),
+                curves: vec![curve(values, 0, &other), curve(values, 1, &tried)],
+                ..Plot::default()
+            })
         };
         let section = |title: &str, parts: Vec<Part>| Section {
             title: title.into(),
@@ -630,7 +646,19 @@ impl Report {
         let mut sections =
             vec![section("Comparison", vec![Part::Table(arms), Part::Table(strata)])];
         if !self.minutes.is_empty() {
-            sections.push(section("Over time", vec![Part::Plot(plot)]));
+            let bytes = "all their bytes over all their busy time";
+            let silent = "seconds without an acknowledgement in 60 of all their busy time";
+            let plots = vec![
+                plot("Goodput", "Mbit/s", bytes, &self.minutes),
+                plot(
+                    "Retransmitted",
+                    "",
+                    "share of all their segments",
+                    &self.minutes_retransmitted,
+                ),
+                plot("Silent", "s", silent, &self.minutes_silent_s),
+            ];
+            sections.push(section("Over time", plots));
         }
         let limit = |limit: Option<f64>| limit.map_or("none".into(), |limit| format!("{limit}x"));
         let facts = vec![
@@ -730,24 +758,6 @@ fn needed_now(arms: &[sequence::Sums; 2], share: f64) -> Option<u64> {
     let within = arms.iter().map(|one| one.variance() * one.n).sum::<f64>() / n;
     let enough = n >= trial::LEAST as f64 && within > 0.0;
     enough.then(|| needed(ALPHA, PLANNED_RATIO.log2(), within.sqrt(), share) as u64)
-}
-
-/// From what stands at the end of each minute. Where no look fell into one, nothing is known of it.
-fn minutes(trial: &Trial) -> Vec<[Option<f64>; 2]> {
-    let mut before = [Sums::default(); 2];
-    let of = |now: &[Sums; 2], before: &[Sums; 2]| {
-        [0, 1].map(|arm: usize| {
-            let bytes = now[arm].bytes.checked_sub(before[arm].bytes)?;
-            let busy_ms = now[arm].busy_ms.checked_sub(before[arm].busy_ms)?;
-            (busy_ms > 0).then(|| bytes as f64 * 8.0 / 1e3 / busy_ms as f64)
-        })
-    };
-    let minute = |now: &[Sums; 2]| {
-        let found = of(now, &before);
-        before = *now;
-        found
-    };
-    trial.minutes.iter().map(minute).collect()
 }
 
 fn why(end: End) -> &'static str {
@@ -892,16 +902,42 @@ pub(super) mod tests {
         );
     }
 
+    /// What stands at a minute's end, with so many bytes at 1 Mbit/s while busy, 2 % sent again, silent for a tenth.
+    pub fn end(bytes: u64) -> [Sums; 2] {
+        let (segs, retrans_segs) = (bytes / 1_000, bytes / 50_000);
+        let (busy_ms, silent_ms) = (bytes / 125, bytes / 1_250);
+        [Sums { bytes, busy_ms, segs, retrans_segs, silent_ms, ..Sums::default() }; 2]
+    }
+
     #[test]
     fn a_line_of_many_has_the_last_minute_alone() {
         let mut long = trial([arm(400, 10.0, 40.0), arm(400, 10.0, 40.0)]);
-        let minute = |bytes: u64| [Sums { bytes, busy_ms: bytes / 125, ..Sums::default() }; 2];
-        long.minutes = vec![minute(1_000_000), minute(3_000_000), minute(3_000_000)];
+        long.minutes = vec![end(1_000_000), end(3_000_000), end(3_000_000)];
         let report = Report::of(&long);
         assert_eq!(report.minutes, [[Some(1.0); 2], [Some(1.0); 2], [None; 2]]);
-        assert_eq!(report.last_minute().minutes, [[None::<f64>; 2]]);
+        assert_eq!(report.minutes_retransmitted, [[Some(0.02); 2], [Some(0.02); 2], [None; 2]]);
+        assert_eq!(report.minutes_silent_s, [[Some(6.0); 2], [Some(6.0); 2], [None; 2]]);
+        let html = report.html(&["kernel".to_owned()]);
+        for what in ["Goodput", "Retransmitted", "Silent"] {
+            assert!(html.contains(&format!("{what} by the minute")), "{what}");
+        }
+        let last = report.last_minute();
+        for values in [last.minutes, last.minutes_retransmitted, last.minutes_silent_s] {
+            assert_eq!(values, [[None::<f64>; 2]]);
+        }
+        assert_eq!(last.minutes_sums, [[Minute::default(); 2]]);
         let young = Report::of(&trial([Counted::default(), Counted::default()])).last_minute();
         assert!(young.minutes.is_empty());
+    }
+
+    #[test]
+    fn a_minute_into_which_no_look_fell_counts_with_the_next_one() {
+        let mut missed = trial([arm(400, 10.0, 40.0), arm(400, 10.0, 40.0)]);
+        missed.minutes = vec![end(1_000_000), [Sums::default(); 2], end(3_000_000)];
+        let report = Report::of(&missed);
+        assert_eq!(report.minutes, [[Some(1.0); 2], [None; 2], [Some(1.0); 2]]);
+        let bytes: Vec<u64> = report.minutes_sums.iter().map(|arms| arms[1].bytes).collect();
+        assert_eq!(bytes, [1_000_000, 0, 2_000_000]);
     }
 
     /// Adds a connection of that many bytes over one path.
