@@ -980,27 +980,34 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn of_equal_arms_few_trials_report_more_retransmissions_or_longer_round_trips() {
-        let mut differ = [0; 2];
-        for seed in 0..100 {
+    fn of_400_trials_of_equal_arms_at_most_29_report_any_difference() {
+        let mut differ = [0; 4];
+        for seed in 0..400 {
             let mut random = Random(700 + seed);
             let mut arms = [Counted::default(), Counted::default()];
-            let mut seen = [false; 2];
+            let mut seen = [false; 4];
             for n in 1..=4000 {
-                let arm = usize::from(random.unit() < 0.05);
+                let arm = usize::from(random.unit() < 0.5);
+                let seconds = normal(&mut random).exp2();
                 let lost = if random.unit() < 0.02 { 0.02 * random.unit() } else { 0.0 };
                 let srtt_ms = 40.0 * normal(&mut random).exp2();
-                add(&mut arms[arm], 1e6, 1.0, lost, srtt_ms);
+                add(&mut arms[arm], 1e6, seconds, lost, srtt_ms);
                 if n % 50 == 0 {
-                    let report = Report::of(&trial(arms));
-                    seen[0] |= report.retransmitted.differs;
-                    seen[1] |= report.p95_srtt.differs;
+                    let mut now = trial(arms);
+                    (now.plan.share, now.plan.planned) = (0.5, 2000);
+                    let Report { goodput, retransmitted, p95_srtt, .. } = Report::of(&now);
+                    let [a, b, c] = [goodput, retransmitted, p95_srtt].map(|one| one.differs);
+                    seen.iter_mut()
+                        .zip([a, b, c, a || b || c])
+                        .for_each(|(seen, now)| *seen |= now);
                 }
             }
             differ.iter_mut().zip(seen).for_each(|(all, one)| *all += u32::from(one));
         }
-        // 1.7 % are expected.
-        assert!(differ.iter().all(|one| *one <= 6), "{differ:?} of 100");
+        let [each @ .., any] = differ;
+        println!("goodput, retransmitted, p95 srtt: {each:?} of 400 differ, in any: {any}");
+        // 400 ALPHA is 6.7, with a deviation of 2.6; 5 % are 20, with 4.4.
+        assert!(each.iter().all(|one| *one <= 14) && any <= 29, "{each:?}, any: {any}");
     }
 
     #[test]
