@@ -6,6 +6,7 @@ mod bbr3;
 mod btlbw;
 #[cfg(target_os = "linux")]
 mod capi;
+mod close_orders;
 mod common;
 mod cubic;
 mod dctcp;
@@ -25,6 +26,7 @@ mod precision;
 mod properties;
 mod random_loss;
 mod reference;
+mod share_orders;
 mod shared;
 mod ssc;
 mod start;

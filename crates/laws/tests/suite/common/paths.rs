@@ -3,6 +3,7 @@
 use narrows_laws::{Conn, Control, Event, EventKind, Output, Params, Private, State};
 
 /// Paths that each deliver a packet at a time, at a constant rate and RTT.
+#[derive(Clone)]
 pub struct Paths {
     pub conn: Conn,
     private: Vec<Private>,
