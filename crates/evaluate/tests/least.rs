@@ -122,7 +122,7 @@ fn reno_is_judged_as_another_law_is() {
         cells.into_iter().map(|cell| (cell.place, cell.mean)).collect::<Vec<_>>()
     };
     let reno = of("reno");
-    // The name with a detector, which an uncoupled law does not hear.
+    // The name with a detector, which an uncoupled law does not use.
     assert_eq!(reno, of("reno+xcorr"));
     let [(two, more), (one, none)] = &reno[..] else { panic!("{reno:?}") };
     assert!(two.ends_with("2 paths") && *more > 0.1, "{reno:?}");

@@ -852,7 +852,7 @@ mod tests {
             ack(path, 12..29, 41, 83);
             send(path, 30..33, 84);
             let cwnd = |path: &PathController| path.window.cwnd;
-            let hear = |path: &mut PathController, number, sent, ms| {
+            let congested = |path: &mut PathController, number, sent, ms| {
                 if !is_ecn {
                     path.on_packet_lost(1200, number, at(ms));
                 }
@@ -864,12 +864,12 @@ mod tests {
                 ack(path, 30..33, 84, 124);
             }
             let before = cwnd(path);
-            hear(path, 29, 41, 124);
+            congested(path, 29, 41, 124);
             assert_eq!((cwnd(path), cwnd(path) >= 10), (before, true), "{is_ecn}");
             // What leaves now is of a new event.
             send(path, 33..40, 125);
             ack(path, 34..40, 125, 165);
-            hear(path, 33, 125, 165);
+            congested(path, 33, 125, 165);
             assert!(cwnd(path) < before, "{is_ecn}: {} of {before}", cwnd(path));
         }
     }

@@ -2,8 +2,8 @@
 //!
 //! Only a plain link with a delay may lead from one part to another: its delay is how far ahead the other part knows
 //! what will arrive. So what stands before any other link stays together with what is behind it, as do an end point
-//! and the links that it sends on and hears from. Of what is left, links of a short delay are kept within parts where
-//! that leaves enough parts, as the shortest delay between two parts is how long they run before they wait for each
+//! and the links that it sends on and receives from. Of what is left, links of a short delay are kept within parts
+//! where that leaves enough parts, as the shortest delay between two parts is how long they run before they wait for each
 //! other. What many packets pass between stays together then: communities by modularity, found by moving one at a
 //! time (Blondel et al., "Fast unfolding of communities in large networks", 2008), none heavier than its share.
 //!
@@ -75,7 +75,7 @@ impl Sets {
 
 impl Partition {
     /// Parts of a network for so many threads, if there are any that are worth it. Each of `together` has links that
-    /// one end point sends on or hears from.
+    /// one end point sends on or receives from.
     pub fn new(
         network: &Network<Packet>,
         together: &[Vec<LinkId>],

@@ -188,11 +188,11 @@ pub(crate) struct Sender {
     peak: f64,
     /// Delays by the least target, the oldest first.
     norms: VecDeque<f64>,
-    /// Losses and marks that were heard of.
+    /// Losses and marks that were reported.
     lost: u32,
     marked: u32,
     /// More of them are no event before this time.
-    deaf_until: Nanos,
+    ignored_until: Nanos,
     /// Share of RTTs with a loss event, when the present RTT ends, and whether it has one.
     loss_events: f64,
     round_ends: Nanos,
@@ -281,7 +281,7 @@ impl Sender {
         self.sample(now);
         let [lost, marked] = [receipt.lost > self.lost, receipt.marked > self.marked];
         (self.lost, self.marked) = (receipt.lost, receipt.marked);
-        let event = (lost || marked) && now >= self.deaf_until;
+        let event = (lost || marked) && now >= self.ignored_until;
         if event {
             self.on_event(now, lost);
         } else {
@@ -299,9 +299,9 @@ impl Sender {
         }
     }
 
-    /// A loss or else a mark: sections 4.1.2.1, 4.1.2.2 and 4.1.3. More within an RTT are not heard.
+    /// A loss or else a mark: sections 4.1.2.1, 4.1.2.2 and 4.1.3. More within an RTT do not count.
     fn on_event(&mut self, now: Nanos, lost: bool) {
-        self.deaf_until = now + (self.srtt * SECOND as f64) as Nanos;
+        self.ignored_until = now + (self.srtt * SECOND as f64) as Nanos;
         self.round_lost |= lost;
         self.fast = false;
         self.last_max = self.rate;
@@ -451,7 +451,7 @@ mod tests {
 
     /// 0.8 and 0.9 for a loss, 0.9 for a mark; what is lost within an RTT of 100 ms is no second event.
     #[test]
-    fn losses_and_marks_are_heard_once_an_rtt() {
+    fn losses_and_marks_count_once_an_rtt() {
         let mut sender = sender();
         let receipt = |seq, lost, marked| Receipt { seq, delay: 50 * MS, lost, marked };
         sender.on_report(1100 * MS, 100 * MS, receipt(1, 1, 0), 0.0);

@@ -157,7 +157,7 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Does its sender hear of its packets? UDP's does not, but of media whose rate adapts.
+    /// Is its sender told which packets arrive? UDP's is not, but of media whose rate adapts.
     pub fn has_feedback(&self) -> bool {
         self.kind != FlowKind::Udp || matches!(self.source, Source::Media { .. })
     }

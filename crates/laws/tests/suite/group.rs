@@ -392,8 +392,8 @@ fn followed(law: &str) -> Host {
     host
 }
 
-/// Path 1 hears of a loss or a mark of a packet that left then.
-fn hears(host: &mut Host, kind: EventKind, sent_us: u64) {
+/// Path 1 has a loss or a mark of a packet that left then.
+fn congested(host: &mut Host, kind: EventKind, sent_us: u64) {
     host.send(1, &Event { sent_us, ..host.event(1, kind) });
 }
 
@@ -406,14 +406,14 @@ fn the_last_that_were_out_are_of_the_event_that_was_followed() {
             let mut host = followed(law);
             let (cut, event_us) = (host.conn.path(1).cwnd, host.now_us - 21_000);
             assert!(cut < 30, "{law}");
-            hears(&mut host, kind, event_us);
+            congested(&mut host, kind, event_us);
             assert_eq!(host.conn.path(1).cwnd, cut, "{law}, {kind:?}");
             assert_eq!(host.conn.path(1).word[0], 0, "{law}, {kind:?}: siblings follow it");
             // What left after it, also before the path followed, is another event, of all.
             host.report(1, EventKind::Recovered);
             host.now_us += 40_000;
             let before = host.conn.path(0).cwnd;
-            hears(&mut host, kind, event_us + 2);
+            congested(&mut host, kind, event_us + 2);
             host.report(0, EventKind::Acked);
             let [sibling, own] = [0, 1].map(|path| host.conn.path(path).cwnd);
             assert!(own < cut && sibling < before, "{law}, {kind:?}: {sibling}, {own}");
@@ -436,7 +436,7 @@ fn a_packet_that_left_after_the_event_is_lost_before_the_last_that_were_out_arri
         assert!(cut < before, "{law}: {cut}");
         host.now_us += 30_000;
         let sent_us = host.now_us - 1_000;
-        hears(&mut host, EventKind::Recovery, sent_us);
+        congested(&mut host, EventKind::Recovery, sent_us);
         assert!(host.conn.path(1).cwnd < cut, "{law}");
     }
 }
@@ -452,7 +452,7 @@ fn a_timeout_ends_what_was_followed() {
         host.now_us += 1_000_000;
         host.send(1, &Event { delivered: 40, ..host.event(1, EventKind::Acked) });
         host.set_cwnd(1, 40);
-        hears(&mut host, EventKind::Recovery, event_us);
+        congested(&mut host, EventKind::Recovery, event_us);
         assert!(host.conn.path(1).cwnd < 40, "{law}");
     }
 }
