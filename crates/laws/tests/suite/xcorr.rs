@@ -636,17 +636,24 @@ fn partial(random: &mut Random, groups: u64, known: u64) -> [u8; 28] {
     answers
 }
 
-/// The policy of coupling, by what the same answers say together.
+/// The policy of coupling, who grows together and who is cut together, by what the same answers say together.
 #[test]
 fn what_is_not_known_is_coupled_and_as_little_else_as_can_be() {
     const UNDECIDED: u32 = 0xff;
     let mut random = Random(5);
     let mut all = Vec::new();
     for known in [5, 20, 50, 80, 95, 100] {
-        all.extend((0..500).map(|n| partial(&mut random, 1 + n % 5, known)));
+        all.extend((0..500).map(|n| {
+            let mut answers = partial(&mut random, 1 + n % 5, known);
+            if n % 4 == 0 {
+                // One that may contradict the others.
+                answers[random.below(28) as usize] = 1 + random.below(2) as u8;
+            }
+            answers
+        }));
     }
-    let (mut merged, mut between) = (0, 0);
-    for (answers, [places, _]) in all.iter().zip(grouped(&all)) {
+    let (mut merged, mut between, mut spared) = (0, 0, 0);
+    for (answers, [places, known]) in all.iter().zip(grouped(&all)) {
         let answer = |i, j| answer(answers, i, j);
         let members = || 0..MEMBERS;
         let said = |n| {
@@ -675,11 +682,18 @@ fn what_is_not_known_is_coupled_and_as_little_else_as_can_be() {
                     assert_ne!(places[i], places[j], "{i} and {j}: {answers:?}");
                 }
                 merged += u32::from(places[i] == places[j] && doubt(i, j));
+                // Cut together: who is found to share, but not by a pair that itself says otherwise.
+                let shared = finding.answer(i, j) == detect::Answer::Shared;
+                let cut = shared && said(answer(i, j)) != detect::Answer::Separate;
+                assert_eq!(known[i] >> j & 1 == 1, cut, "{i} and {j}: {answers:?}: {known:x?}");
+                spared += u32::from(shared && !cut);
             }
+            assert!(known[i] >> i & 1 == 1, "{i}: {answers:?}: {known:x?}");
             between += u32::from(two);
         }
     }
-    assert!(merged > 100 && between > 100, "{merged} merged, {between} between");
+    let seen = [merged, between, spared];
+    assert!(seen.iter().all(|&n| n > 100), "merged, between, not cut for each other: {seen:?}");
 }
 
 #[test]
