@@ -129,7 +129,7 @@ python: setup ## the wheel of the Python package, target/wheels/narrows-*.whl, t
 	@scripts/setup python
 	scripts/python wheel
 
-test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; the model checker on what threads and CPUs share, the thread sanitizer on a run in parts; a control loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
+test-long: setup ## statistics: many seeds, minutes to an hour; property tests with cases never drawn before; the model checker on what threads and CPUs share, the thread sanitizer on a run in parts; every control loaded, and one loaded and unloaded a hundred times; short connections, kills and orphans for SOAK=20 minutes
 	cargo test --locked --release -- --include-ignored
 	scripts/setup valgrind && { scripts/instructions || [ $$? = 3 ]; } # other compilers make other instructions
 	-scripts/python venv
@@ -142,7 +142,7 @@ test-long: setup ## statistics: many seeds, minutes to an hour; property tests w
 	else echo "skipped: the thread sanitizer needs 'rustup target add --toolchain nightly $(tsan)'"; fi
 	@if scripts/setup kernel; then cargo test --locked -p narrows --features kernel --test kernel -- --ignored --nocapture && \
 		$(loom) -p narrows-kernel --test slots && \
-		cargo test --locked -p narrows-kernel --test reload -- --ignored --nocapture && \
+		cargo test --locked -p narrows-kernel --test loader --test reload -- --ignored --nocapture && \
 		NARROWS_SOAK_MINUTES=$(SOAK) cargo test --locked -p narrows-kernel --test soak -- --ignored --nocapture && \
 		scripts/lint --long; fi
 

@@ -10,24 +10,29 @@ use narrows_laws::{Control, catalogue};
 
 mod support;
 
-/// Instructions that the verifier follows in a program at most, twice as many as of the dearest of
-/// today: more are seconds of loading, and a sign of a loop whose every turn it takes in turn.
-const VERIFIED_MAX: u32 = 150_000;
-
 #[test]
 fn a_control_can_be_asked_for_by_its_name_until_it_is_dropped() {
-    let here = available().map_err(|reason| reason.to_string());
-    let Some(_turn) = support::turn_without_connections("controls by name", here) else { return };
     // A fixed detector is two masks: another than the law's own once, and not with each slow start again.
     let own = |control: &Control| {
         let own = Control::of(control.law);
         control.detector == own.detector || control.start() == own.start()
     };
-    let fixed = |control: &Control| !control.detector.decides() && own(control);
-    let controls = || catalogue::all().filter(fixed);
+    come_and_go("controls by name", |control| !control.detector.decides() && own(control));
+}
+
+#[test]
+#[ignore = "minutes: make test-long"]
+fn every_control_can_be_asked_for_by_its_name_until_it_is_dropped() {
+    come_and_go("all controls by name", |control| control.detector.is_for_kernel());
+}
+
+fn come_and_go(test: &str, wanted: impl Fn(&Control) -> bool) {
+    let here = available().map_err(|reason| reason.to_string());
+    let Some(_turn) = support::turn_without_connections(test, here) else { return };
     // There is one state for all of them: each is there while another is.
     let other = Registered::register(Control::RENO).unwrap();
-    controls().filter(|control| *control != Control::RENO).for_each(comes_and_goes);
+    let others = catalogue::all().filter(|control| *control != Control::RENO);
+    others.filter(wanted).for_each(comes_and_goes);
     drop(other);
     let _other = Registered::register(Control::OLIA).unwrap();
     comes_and_goes(Control::RENO);
@@ -41,7 +46,8 @@ fn comes_and_goes(control: Control) {
     assert!(available_controls().unwrap().contains(&name), "{name}");
     let insns = registered.verified_insns().unwrap();
     println!("{name:16} {insns:?}");
-    assert!(insns.iter().all(|(_, insns)| (1..VERIFIED_MAX).contains(insns)), "{insns:?}");
+    let most = support::verified_max(control);
+    assert!(insns.iter().all(|(_, insns)| (1..most).contains(insns)), "{insns:?}");
     assert!(registered.counters().unwrap().iter().all(|(_, count)| *count == 0));
     assert!(connections().unwrap().is_empty());
 

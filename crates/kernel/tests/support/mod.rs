@@ -6,6 +6,7 @@
 pub mod law;
 
 use narrows_kernel::{reap, state};
+use narrows_laws::Control;
 use narrows_testkit::machine::{
     KernelLog, Turn, mptcp, passes_in_a_process_of_its_own, tools, turn,
 };
@@ -56,6 +57,13 @@ pub fn turn_without_connections(test: &str, needs: Result<(), String>) -> Option
         other => Err(format!("{other:?}")),
     });
     Some(turn)
+}
+
+/// Instructions that the verifier follows in a program of a control at most, twice as many as of the
+/// dearest of today, or half as many again where its detector decides: more are seconds of loading, and
+/// a sign of a loop whose every turn it takes in turn.
+pub fn verified_max(control: Control) -> u32 {
+    if control.detector.decides() { 210_000 } else { 150_000 }
 }
 
 /// Is all here that a test needs, with these tools?
