@@ -9,7 +9,7 @@
 #include "nr_kernel.h"
 #include "ack_thinning.h"
 #include "clock.h"
-#include "slots.h"
+#include "state.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -39,6 +39,7 @@ const volatile struct {
 #include "nr.h"
 #include "laws/fallback.h"
 #include "conns.h"
+#include "slots.h"
 #include "decision_times.h"
 #include "repair.h"
 

@@ -12,6 +12,7 @@
  * never given again, so that the second look is at the same paths.
  */
 #include "conns.h"
+#include "slots.h"
 
 /* Entries of one run; user space runs it again after a full one. */
 #define REAP_MAX 1024

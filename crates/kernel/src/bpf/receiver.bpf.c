@@ -18,6 +18,7 @@
 enum { NR_DYNAMIC(NR_NUMBER_OF) };
 #define NR_ONE_DETECTOR NR_DETECTOR_xcorr
 #include "conns.h"
+#include "slots.h"
 #include "detect/peer_decision.h"
 
 #define TCPHDR_ACK 0x10

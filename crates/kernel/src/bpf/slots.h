@@ -25,16 +25,6 @@ static void nr_user_adds(nr_u32 user, nr_s32 entries);
 static void nr_conn_begin(struct nr_conn *c);
 
 /*
- * May a user who has `used` entries of the map have another one, if `free` are free? Not if he has
- * a quarter of the free ones or more. So one user gets a fifth of the map, a second one a fifth of
- * what the first has left, and so on: whoever takes what he can get leaves four fifths to others.
- */
-NR_INLINE int nr_may_have(nr_u32 used, nr_u32 free)
-{
-	return (nr_u64)used * 4 < free;
-}
-
-/*
  * Deletes a connection's entry if its word still is `w`, whose slots nobody uses; 1: it is deleted.
  */
 NR_INLINE int nr_delete_entry(struct nr_entry *e, nr_u32 token, nr_u64 w)

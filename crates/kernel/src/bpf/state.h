@@ -73,6 +73,16 @@ struct nr_used {
 };
 
 /*
+ * May a user who has `used` entries of the map have another one, if `free` are free? Not if he has
+ * a quarter of the free ones or more. So one user gets a fifth of the map, a second one a fifth of
+ * what the first has left, and so on: whoever takes what he can get leaves four fifths to others.
+ */
+NR_INLINE int nr_may_have(nr_u32 used, nr_u32 free)
+{
+	return (nr_u64)used * 4 < free;
+}
+
+/*
  * Round trips in a row that end with subflows outside the entry until the path runs the fallback
  * law: a subflow that is about to join, or leave, is outside at the end of one. Round trips of less
  * than NR_OUTSIDE_MS are looked at together, as the list of subflows takes a microsecond to read.

@@ -28,11 +28,6 @@
 /* A week. */
 #define NR_TRIAL_MINUTES 10081
 
-/* slots.h can make entries; this makes none. */
-static void nr_conn_begin(struct nr_conn *c)
-{
-}
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 /* More fields of the same types. */
