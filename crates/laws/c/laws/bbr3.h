@@ -12,7 +12,7 @@
  * Source: draft-ietf-ccwg-bbr of August 2026; what it leaves to implementations (the response to
  * ECN, losses apart in Startup, at most 100 ms of aggregation) by Google's tcp_bbr.c, version 3
  * (github.com/google/bbr, branch v3), as said where it is. Constants with their derivation are in
- * laws/bbr/: state3.h (gains), bounds3.h (losses and marks), phases3.h (phases).
+ * laws/bbr/: state3.h (gains), bounds3.h (losses and marks), probe3.h, phases3.h.
  *
  * Coupled: laws/bbr/share.h, with version 1. Of a group one path says when to probe, and losses of
  * one count for all.

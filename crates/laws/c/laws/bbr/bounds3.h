@@ -18,11 +18,10 @@
  * The kernel cannot say what was in flight when a packet was sent. In order it is what was
  * delivered or lost since, so that is taken.
  */
-#include "phases3.h" /* which has this in its middle */
-
 #ifndef NARROWS_BBR_BOUNDS3_H
 #define NARROWS_BBR_BOUNDS3_H
 
+#include "state3.h"
 #include "volume.h"
 
 #define NR_BBR_LOSS_RATE 50u /* a loss of so many is 2 %: what short buffers and policers cause */

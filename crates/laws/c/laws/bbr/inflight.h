@@ -4,6 +4,7 @@
 #define NARROWS_BBR_INFLIGHT_H
 
 #include "state.h"
+#include "share.h"
 #include "volume.h"
 
 /*

@@ -52,11 +52,10 @@
 #ifndef NARROWS_BBR_SHARE_H
 #define NARROWS_BBR_SHARE_H
 
-#ifndef NARROWS_BBR_STATE3_H /* version 3 has included its state */
+#ifndef NARROWS_BBR_STATE3_H /* version 3 has included its state, and nr_bbr_follow */
 #include "state.h"
 #endif
 
-#define NR_BBR_PART 65536u /* all of a group's */
 /* In word[1], beside NR_PHASE. */
 #define NR_BBR_LIMITED 16u
 #define NR_BBR_CONSERVES 32u

@@ -221,6 +221,4 @@ NR_INLINE void nr_bbr_reset_full(struct nr_bbr *b, nr_u32 bw)
 	b->full_now = 0;
 }
 
-NR_INLINE void nr_bbr_follow(NR_HOOK, nr_u32 lead, nr_u32 others);
-
 #endif

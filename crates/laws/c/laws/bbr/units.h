@@ -33,6 +33,7 @@ enum nr_share {
 #define NR_BBR_NO_RTT 0xffffffffu
 #define NR_BBR_NO_PHASE 8u    /* not in ProbeBW */
 #define NR_BBR_MET (1u << 16) /* with phases as bits: a probe met congestion */
+#define NR_BBR_PART 65536u    /* all of a group's windows */
 
 /* Bandwidths are kept in 16 bytes/s, a fifth of Linux's unit (a packet per 2^24 us): up to 68 GB/s.
  */

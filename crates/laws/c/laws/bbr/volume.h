@@ -5,7 +5,9 @@
 #ifndef NARROWS_BBR_VOLUME_H
 #define NARROWS_BBR_VOLUME_H
 
-#include "share.h"
+#ifndef NARROWS_BBR_STATE3_H /* version 3 has included its state */
+#include "state.h"
+#endif
 
 #define NR_BBR_EXTRA_ROUNDS 5u	    /* aggregation: the most of 5 to 10 rounds, */
 #define NR_BBR_EXTRA_US 100000u	    /* at most 100 ms' worth */
