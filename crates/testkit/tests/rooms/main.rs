@@ -1,6 +1,7 @@
-//! Who may know whom: between the crates of the workspace, and between the files of a crate.
+//! Who may know whom: between the crates of the workspace, and between the files of a crate, its C too.
 
 mod files;
+mod headers;
 mod said;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -175,6 +176,39 @@ fn files_of_a_crate_make_no_circle() {
     }
     assert!(all.is_empty(), "files that need each other:\n{}", all.join("\n"));
     assert!(left.is_empty(), "no circles any more, to be taken off the list: {left:?}");
+}
+
+#[test]
+fn headers_of_a_folder_make_no_circle() {
+    for folder in ["laws/c", "kernel/src/bpf"] {
+        let arrows = headers::arrows(&crates().join(folder));
+        assert!(arrows.values().any(|to| !to.is_empty()), "crates/{folder}: {arrows:?}");
+        assert_eq!(circles(&arrows), Vec::<Vec<String>>::new(), "crates/{folder}");
+    }
+}
+
+#[test]
+fn a_header_needs_what_it_includes_and_who_defines_what_it_declares() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("inner")).unwrap();
+    for (name, text) in [
+        ("a.h", "#include \"inner/b.h\"\nstatic int given(int n,\n\tint m);\n"),
+        ("inner/b.h", "#include <stdio.h>\n#include \"c.h\"\n#include \"../d.h\"\n"),
+        ("d.h", "static const int one[] = {1};\nNR_INLINE int given(int n, int m)\n{\n}\n"),
+        ("c.h", "static int given(int n, int m);\n#include \"elsewhere.h\"\n"),
+        ("c.c", "#include \"a.h\"\n"),
+    ] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let arrows = headers::arrows(folder.path());
+    let arrows: Vec<String> = arrows.iter().map(|(from, to)| format!("{from}: {to:?}")).collect();
+    let expected = [
+        r#"a.h: {"d.h", "inner/b.h"}"#,
+        r#"c.h: {"d.h"}"#,
+        "d.h: {}",
+        r#"inner/b.h: {"c.h", "d.h"}"#,
+    ];
+    assert_eq!(arrows, expected);
 }
 
 /// The largest sets of two and more that all lead to each other.
