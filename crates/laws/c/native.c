@@ -15,6 +15,7 @@ nr_u64 narrows_warm_up_us(nr_u32 detector, const struct nr_params *p);
 struct nr_pace narrows_pace(nr_u32 detector, const struct nr_params *p);
 int narrows_pair(nr_u32 detector, const struct nr_detection *det, nr_u32 i, nr_u32 j,
 		 struct nr_pair *pair);
+int narrows_loses_at_random(const struct nr_detection *det, nr_u32 i);
 nr_u32 narrows_first_row(nr_u32 detector, nr_u32 i, const struct nr_params *p);
 void narrows_conn_init(struct nr_conn *c, nr_u32 law, nr_u32 detector, const nr_u32 *window,
 		       const nr_u32 *param, const nr_u32 *join);
@@ -125,6 +126,12 @@ int narrows_pair(nr_u32 detector, const struct nr_detection *det, nr_u32 i, nr_u
 	    (nr_s32)(pair->stamp - det->path[j].since) <= 0)
 		*pair = (struct nr_pair){.why = pair->answer ? NR_FEW : pair->why};
 	return 1;
+}
+
+/* Are the losses of path i random? */
+int narrows_loses_at_random(const struct nr_detection *det, nr_u32 i)
+{
+	return det->path[i & 7].loss.random;
 }
 
 /* The paths that joining path i is coupled with, as bits. */

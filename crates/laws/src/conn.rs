@@ -129,6 +129,14 @@ impl Detection {
         unsafe { pair(detector, self, i, j) }
     }
 
+    /// Are the losses of path `i` random? Then what its delays have in common with another's is no queue.
+    /// Panics if `i` is not below [`MAX_PATHS`].
+    pub fn loses_at_random(&self, i: usize) -> bool {
+        assert!(i < MAX_PATHS, "{i} of {MAX_PATHS} paths");
+        // SAFETY: a path in range.
+        unsafe { raw::narrows_loses_at_random(self, i as u32) != 0 }
+    }
+
     /// How sure the newest decision of `detector` is of the place of each path, 0 to 1: the share of
     /// the observations with a place that agree ([`FlowsDecision::confidence`]). None before its first
     /// decision, and of a detector that decides by one observation.

@@ -507,6 +507,7 @@ unsafe extern "C" {
         j: u32,
         pair: *mut Pair,
     ) -> i32;
+    pub(crate) fn narrows_loses_at_random(detection: *const Detection, i: u32) -> i32;
     pub(crate) fn narrows_first_row(
         detector: u32,
         i: u32,

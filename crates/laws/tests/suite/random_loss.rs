@@ -14,8 +14,9 @@ fn draw(state: &mut u64) -> f64 {
 }
 
 /// Two paths through one queue, which fills to about `most_us` and is then drained; `random`: packets
-/// are lost at any time, else when it is full. Masks of the two, and who is cut together, after 60 s.
-fn after_a_minute(seed: u64, most_us: f64, random: bool) -> (u64, u64) {
+/// are lost at any time, else when it is full. Masks of the two, who is cut together, and whose losses are
+/// found to be random, after 60 s.
+fn after_a_minute(seed: u64, most_us: f64, random: bool) -> (u64, u64, [bool; 2]) {
     let mut conn = Conn::new("greno+xcorr".parse().unwrap());
     let mut private = [Private::default(); 2];
     let mut state = seed;
@@ -57,14 +58,16 @@ fn after_a_minute(seed: u64, most_us: f64, random: bool) -> (u64, u64) {
             conn.event(path, own, &event);
         }
     }
-    (conn.masks() & TOGETHER, conn.cuts() & TOGETHER)
+    let kept = conn.shared().1.unwrap();
+    let at_random = [0, 1].map(|path| kept.loses_at_random(path));
+    (conn.masks() & TOGETHER, conn.cuts() & TOGETHER, at_random)
 }
 
 #[test]
 fn losses_without_a_queue_are_nobody_elses() {
     for seed in 1..=5 {
         // 1 ms of 40: what the paths have in common is what their connection does on both.
-        assert_eq!(after_a_minute(seed, 1_000.0, true), (ALONE, ALONE), "seed {seed}");
+        assert_eq!(after_a_minute(seed, 1_000.0, true), (ALONE, ALONE, [true; 2]), "seed {seed}");
     }
 }
 
@@ -73,10 +76,11 @@ fn losses_of_a_queue_are_those_of_all_its_paths() {
     for seed in 1..=5 {
         for most_us in [3_000.0, 20_000.0, 100_000.0] {
             let masks = after_a_minute(seed, most_us, false);
-            assert_eq!(masks, (TOGETHER, TOGETHER), "seed {seed}, {most_us} us");
+            assert_eq!(masks, (TOGETHER, TOGETHER, [false; 2]), "seed {seed}, {most_us} us");
         }
         // Where a queue changes much, a loss at any time is none without a queue.
-        assert_eq!(after_a_minute(seed, 20_000.0, true), (TOGETHER, TOGETHER), "seed {seed}");
+        let (masks, cuts, _) = after_a_minute(seed, 20_000.0, true);
+        assert_eq!((masks, cuts), (TOGETHER, TOGETHER), "seed {seed}");
     }
 }
 

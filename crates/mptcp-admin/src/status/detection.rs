@@ -222,7 +222,10 @@ impl Detection {
         let known: BTreeMap<(usize, usize), Known> = known.filter(|_| !by_receiver).collect();
         let decision = kept.decision();
         let coupled = decision.map_or([Place::Undecided; 8], |decision| decision.places);
-        let places = reported(&paths, &coupled, &known);
+        let places = match decision {
+            Some(_) => reported(&paths, &coupled, &known, |path| kept.loses_at_random(path)),
+            None => coupled,
+        };
         let mut by_place: BTreeMap<Place, Vec<usize>> = BTreeMap::new();
         for &path in &paths {
             let new = |decision: Decision| {
@@ -279,25 +282,28 @@ impl Detection {
 }
 
 /// The places of `paths`, by their slots. Those of a decision are for coupling: who is not known to be
-/// apart is in one group, and who loses at random is undecided. Of a detector that compares pairs,
-/// those are told that follow from its answers.
+/// apart is in one group, and who may be where two are that are apart is undecided. Of a detector that
+/// compares pairs, those are told that follow from its answers, as in `kernel watch`; but what one that
+/// loses at random has in common with others is no queue.
 fn reported(
     paths: &[usize],
     coupled: &[Place; 8],
     known: &BTreeMap<(usize, usize), Known>,
+    at_random: impl Fn(usize) -> bool,
 ) -> [Place; 8] {
     if known.is_empty() {
         return *coupled;
     }
     let number = |path: usize| paths.iter().position(|&of| of == path);
-    let answer =
-        |(&(i, j), known): (&(usize, usize), &Known)| Some((number(i)?, number(j)?, known.answer));
+    let answer = |(&(i, j), known): (&(usize, usize), &Known)| {
+        let no_queue = known.answer == Answer::Shared && (at_random(i) || at_random(j));
+        let answer = if no_queue { Answer::Unsure } else { known.answer };
+        Some((number(i)?, number(j)?, answer))
+    };
     let found = Finding::new(paths.len(), known.iter().filter_map(answer)).places();
     let mut places = [Place::Undecided; 8];
     for (&path, place) in paths.iter().zip(found) {
-        if coupled[path] != Place::Undecided {
-            places[path] = place;
-        }
+        places[path] = place;
     }
     places
 }
@@ -362,22 +368,28 @@ mod tests {
             all
         };
         let [one, other, undecided] = [Place::Group(0), Place::Group(1), Place::Undecided];
-        let told = |places: &[Place], pairs: &[((usize, usize), Known)]| {
+        let told = |places: &[Place], pairs: &[((usize, usize), Known)], random: &[usize]| {
             let paths: Vec<usize> = (0..places.len()).collect();
             let known = pairs.iter().copied().collect();
-            reported(&paths, &coupled(places), &known)[..places.len()].to_vec()
+            let at_random = |path: usize| random.contains(&path);
+            reported(&paths, &coupled(places), &known, at_random)[..places.len()].to_vec()
         };
         // Of 2 nothing is known, and it may be with either.
         let pairs = [((0, 1), separate), ((0, 2), unsure), ((1, 2), unsure)];
-        assert_eq!(told(&[one, other, undecided], &pairs), [undecided; 3]);
+        assert_eq!(told(&[one, other, undecided], &pairs, &[]), [undecided; 3]);
         // Coupled as it may be the same; 0 and 1 are known to be.
         let pairs = [((0, 1), shared), ((0, 2), unsure), ((1, 2), unsure)];
-        assert_eq!(told(&[one; 3], &pairs), [one, one, undecided]);
-        // 0 loses at random, and is coupled with none whatever its delays say.
-        let pairs = [((0, 1), shared)];
-        assert_eq!(told(&[undecided, one], &pairs), [undecided, one]);
+        assert_eq!(told(&[one; 3], &pairs, &[]), [one, one, undecided]);
+        // 0 and 3 are one, coupled with all as they may be where 1 is, or 2, which are apart.
+        let pairs = [((0, 3), shared), ((1, 2), separate)];
+        let places = [undecided, other, Place::Group(2), undecided];
+        assert_eq!(told(&places, &pairs, &[]), [one, undecided, undecided, one]);
+        // 0 loses at random, and shares no queue whatever its delays say; that it is apart stands.
+        let pairs = [((0, 1), shared), ((0, 2), shared), ((1, 2), shared)];
+        assert_eq!(told(&[undecided, other, other], &pairs, &[0]), [undecided, other, other]);
+        assert_eq!(told(&[one, other], &[((0, 1), separate)], &[0]), [one, other]);
         // A detector that does not compare pairs says what it decided.
-        assert_eq!(told(&[one, other], &[]), [one, other]);
+        assert_eq!(told(&[one, other], &[], &[]), [one, other]);
     }
 
     #[test]
