@@ -70,7 +70,7 @@ impl Claim {
 /// The fair share of the rival in scenario 4, Mbit/s.
 const SHARE: f64 = 0.5;
 
-const LARGEST: &str = "that an estimate is the largest of ten round trips";
+const LARGEST: &str = "not known: their estimates add up to 1.4 times the link, ours to 1.06";
 const DIVISION: &str = "the division: `bbr+btlbw` loses nothing";
 const COUPLED: &str = "whether the two paths are coupled";
 const FULL: &str = "what the scheduler does when the buffer is full";
