@@ -135,7 +135,7 @@ test-long: setup ## statistics: many seeds, minutes to an hour; property tests w
 	-scripts/python venv
 	cargo test --locked --release -p narrows-python -- --ignored
 	cargo test --locked -p narrows-quic-sim --features qlog --test qlog
-	scripts/test-qlog
+	scripts/setup python && scripts/test-qlog
 	$(loom) -p narrows-laws -p narrows-sim --test loom
 	@if rustup target list --toolchain nightly --installed 2>/dev/null | grep -qx $(tsan); then set -x; \
 		cargo +nightly test --locked --target-dir $(or $(CARGO_TARGET_DIR),target)/tsan --target $(tsan) -p narrows-sim --test suite parts::; \

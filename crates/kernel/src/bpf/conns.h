@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The map of connections in the kernel, and what a socket keeps of its slot: for the controls, and
- * for reap.bpf.c.
+ * the programs beside them.
  */
 #ifndef NR_CONNS_H
 #define NR_CONNS_H

@@ -1,5 +1,6 @@
 //! What the window of a BBR path is, and what the path tells its group, after events in any order: losses,
 //! timeouts and what takes them back, idleness, other masks, a subflow that leaves for another (c/laws/bbr/share.h).
+//! What losses tell a group is version 1's alone: version 3 is told of none here.
 
 use crate::common;
 

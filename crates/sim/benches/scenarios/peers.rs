@@ -16,6 +16,7 @@ fn command(program: &str, script: &str, arguments: &[&str], numbers: [u64; 5]) -
     command
 }
 
+/// All of the case's time.
 pub fn ns2(case: &Dumbbell) -> Command {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/scenarios/dumbbell.tcl");
     let (rate, access) = (case.bits / MBIT, case.access_bits / MBIT);
