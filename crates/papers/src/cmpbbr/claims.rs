@@ -74,6 +74,7 @@ const LARGEST: &str = "not known: their estimates add up to 1.4 times the link, 
 const DIVISION: &str = "the division: `bbr+btlbw` loses nothing";
 const COUPLED: &str = "whether the two paths are coupled";
 const FULL: &str = "what the scheduler does when the buffer is full";
+const NEITHER: &str = "not known: neither scheduler has it";
 const SOON: &str = "how soon it is closed, how much is held up";
 
 static CLAIMS: [Claim; 43] = [
@@ -179,7 +180,7 @@ static CLAIMS: [Claim; 43] = [
         "han-bbr / rival",
         6.1 / 2.5,
         |runs| beside(runs, "three", "han-bbr", mptcp),
-        "which formula they ran",
+        "not known: they may have run another formula",
     )
     .exact(),
     Claim::of(
@@ -237,7 +238,7 @@ static CLAIMS: [Claim; 43] = [
         "lia / u-mpbbr, 1 MB",
         24.3 / 16.5,
         |runs| of_small(runs, "lia", "u-mpbbr"),
-        FULL,
+        NEITHER,
     ),
     Claim::of(
         "4",
@@ -293,7 +294,7 @@ static CLAIMS: [Claim; 43] = [
         "lia / u-mpbbr, 1 MB, v0.89",
         24.3 / 16.5,
         |runs| of_answer(runs, "lia", "u-mpbbr"),
-        FULL,
+        NEITHER,
     ),
     Claim::of(
         "4",

@@ -124,7 +124,9 @@ const MISTAKE: &str = "coupled by mistake";
 const UNCOUPLED: &str = "not coupled there";
 const BUFFERS: &str = "buffers: nothing held up";
 const FULL: &str = "what the scheduler does when the buffer is full";
-const OPEN: &str = "the division, and that nothing is closed";
+const FIVE: &str = "the division, and that uncoupled takes two shares of the pair's link";
+const NOT_HAN: &str = "not coupled there, and Han's formula";
+const THIRD: &str = "the share is of three flows, 3.3 Mbit/s; over 5 it is nearest";
 
 /// Buffers of scenario 4, as the claims say them.
 const SIZES: [(&str, &[&str]); 2] = [("", &[]), (", 1 MB", &SMALL)];
@@ -160,7 +162,7 @@ fn benefits(runs: &Runs, rival: Rival, panels: [&str; 3]) -> Result<Vec<Row>, Er
         };
         let below = if number == 2 { FORMULA } else { by(rival, BOTH, DIVISION) };
         add("BBR above the window laws", &found.above(&BBRS, &WINDOWS), below);
-        let greedy = by(rival, FORMULA, UNCOUPLED);
+        let greedy = by(rival, FORMULA, NOT_HAN);
         add("Han and uncoupled above c-mpbbr", &found.above(&BBRS[1..], &[COUPLED]), greedy);
     }
     for (size, buffers) in SIZES {
@@ -188,7 +190,7 @@ fn rivals_share(runs: &Runs, rival: Rival) -> Result<Vec<Row>, Error> {
             rows.push(row(place, claim, &found, verdicts, decides));
         };
         let nearest = found.nearness().above(&[COUPLED], &BBRS[1..]);
-        let decides = if number == 2 { by(rival, MISTAKE, UNCOUPLED) } else { DIVISION };
+        let decides = if number == 2 { by(rival, MISTAKE, UNCOUPLED) } else { THIRD };
         add("with c-mpbbr nearest to 1 of the BBRs", &nearest, decides);
         add("more than 1 beside the window laws", &found.exceeds_one(&WINDOWS), "");
     }
@@ -232,7 +234,7 @@ fn others(runs: &Runs, rival: Rival, panels: [&str; 2]) -> Result<Vec<Row>, Erro
     }
     let found = Figure::of(runs, "complex", rival, |run| benefit(run, rates("complex")))?;
     let claim = format!("Ag_bft, five paths, {vs}: c-mpbbr best");
-    rows.push(row(format!("14({})", panels[1]), claim, &found, &found.best(), OPEN));
+    rows.push(row(format!("14({})", panels[1]), claim, &found, &found.best(), FIVE));
     let found = Figure::of(runs, "complex", rival, fairness_of_five)?;
     let claim = |what| format!("Jain, five paths, {vs}: {what}");
     rows.push(row("14(d)", claim("c-mpbbr best"), &found, &found.best(), DIVISION));

@@ -50,7 +50,7 @@ pub fn headlines(runs: &Runs) -> Result<Grid, Error> {
             let found = gains(column, claims::middle)?;
             Ok((range(&found), rules::all_above(&claims::plain(found), 10.0)))
         },
-        "up to 300 kB the same; beyond it not known",
+        "lia, 3.14, up to 300 kB: the same; else not known",
     )?;
     row(
         "the same up to 200 kB, %",
