@@ -98,8 +98,9 @@ pub fn papers(args: &PapersArgs) -> Result<(), Error> {
     let file = args.report.as_deref().map(PageFile::new).transpose()?;
     let stop = stop::on_signal()?;
     let provenance = Provenance::new("papers", String::new(), host.real_time(), COMMIT, words());
-    let plots = args.plots.as_deref().map(|to| Output::of(to, &provenance)).transpose()?;
     let store = args.out.as_deref().map(|out| Store::open(out, args.resume)).transpose()?;
+    // Behind it, as they may be in its folder.
+    let plots = args.plots.as_deref().map(|to| Output::of(to, &provenance)).transpose()?;
     let jobs = jobs_on(host, args.jobs);
     let progress = Tables::new(jobs);
     let told = |told| progress.told(told);

@@ -17,7 +17,7 @@ use crate::packet::{Datagram, End, Packet, Skip, datagram, ends_name};
 use crate::sizes::{COUNTED, Flows, forget_half, leave_small, left_out};
 use crate::skipped::Skipped;
 use crate::sorted::behind_note;
-use crate::surveyed::{Flow, Survey};
+use crate::surveyed::{Flow, Survey, far_apart};
 use crate::translated::{self, translated};
 use crate::wrapped::ip;
 use crate::{Error, Input, Limits, Observation, Signal, Traffic};
@@ -99,6 +99,8 @@ impl Seen {
 /// One direction of a flow.
 #[derive(Clone, Debug, Default)]
 struct Way {
+    /// Of its first packet.
+    number: u64,
     packets: u64,
     bytes: u64,
     sent: Option<(i64, i64)>,
@@ -111,12 +113,14 @@ struct Way {
     bit: bool,
     count: u32,
     since: i64,
-    /// The bit that has held, when it came, if that was seen, and the longest time without a packet since it held.
+    /// The longest time without a packet since then, and before it since the edge.
+    pause: i64,
+    silence: i64,
+    /// The bit that has held, and when it came, if that was seen.
     held: Option<bool>,
     edge: Option<i64>,
     /// When it first left the bit that has held.
     left: Option<i64>,
-    silence: i64,
     /// Sums of the times between its packets and of their squares, seconds.
     gaps: (f64, f64),
     trips: u64,
@@ -137,7 +141,12 @@ impl Way {
         if (0..PAUSE).contains(&gap) {
             add(&mut self.gaps, gap);
         }
-        self.silence = self.silence.max(gap);
+        if matches!(header, Some(Header::Short(bit)) if self.count == 0 || bit != self.bit) {
+            self.silence = self.silence.max(self.pause).max(gap);
+            self.pause = 0;
+        } else {
+            self.pause = self.pause.max(gap);
+        }
         let Header::Short(bit) = header? else {
             // Another connection of the same ends.
             (self.count, self.held, self.edge, self.left) = (0, None, None, None);
@@ -157,7 +166,7 @@ impl Way {
         }
         // What was overtaken is soon over; else a round trip had fewer packets, and its edges are not known.
         let unclear = self.left.take().zip(self.edge).is_some_and(|(left, edge)| {
-            3 * self.since.saturating_sub(left) > self.since.saturating_sub(edge)
+            self.since.saturating_sub(left).saturating_mul(3) > self.since.saturating_sub(edge)
         });
         if unclear {
             self.edge = None;
@@ -311,6 +320,11 @@ fn count(input: &Input, order: &Order) -> Result<(Counted, Ended), Error> {
             let (known, count) = this.translated.get_or_insert((before, 0));
             *count += u64::from(*known == before);
         }
+        match this.sent {
+            // Nobody sees what an end sent first: what comes later in the file is taken for later.
+            Some((_, last)) => counted.course.data(this.number, last, packet.time, 1),
+            None => this.number = packet.number,
+        }
         this.see(packet.time, len, header);
     })?;
     Ok((counted, ended))
@@ -349,21 +363,25 @@ pub fn survey(
     let (mut chosen, lacking): (Vec<_>, Vec<_>) =
         sized.into_iter().partition(|(_, entry)| entry.lacks().is_none());
     let lacking = refused(&lacking);
+    let unknown = (unknown > 0).then(|| {
+        format!(
+            "{unknown} of {packets} packets are UDP of which no handshake of QUIC 1 or 2 is there"
+        )
+    });
     if chosen.is_empty() {
-        return Ok(Err(lacking));
+        return Ok(Err(lacking.into_iter().chain(unknown).collect()));
     }
     let beyond = chosen.split_off(limits.flows.min(chosen.len()));
     let left = beyond.len() + forgotten;
     let left = (left > 0).then(|| left_out(chosen.len(), left, forgotten, share(&beyond), "data"));
     let damage = damage.map(|what| format!("{}: {what}", input.name()));
-    let unknown = (unknown > 0).then(|| {
-        format!("skipped: {unknown} of {packets} packets are UDP without a QUIC handshake")
-    });
+    let (start, end) = span.unwrap_or_default();
     let skipped = skipped.without(Skip::NotTcp(ip::UDP));
     let notes = damage.into_iter().chain(skipped.note(packets)).chain(order.notes());
     let notes = notes.chain(behind_note(behind, packets)).chain(again_note(copies, packets));
-    let notes = notes.chain(nat).chain(unknown).chain(small);
-    let notes = notes.chain(lacking.into_iter().map(|why| format!("skipped: {why}"))).chain(left);
+    let notes = notes.chain(far_apart(input, start, end)).chain(nat).chain(small);
+    let lacking = lacking.into_iter().chain(unknown).map(|why| format!("skipped: {why}"));
+    let notes = notes.chain(lacking).chain(left);
     let limit = "QUIC's spin bit gives one delay a round trip, with the waits of both ends, and shows no losses";
     let flow = |(ends, entry): &((End, End), Entry)| Flow {
         ends: entry.ends(*ends),
@@ -374,7 +392,6 @@ pub fn survey(
         copied: false,
         traffic: entry.traffic(),
     };
-    let (start, end) = span.unwrap_or_default();
     Ok(Ok(Survey {
         signal: Signal::Spin,
         captured: "at any place: a round trip is as long at each".into(),
@@ -426,4 +443,40 @@ pub fn measure<E: From<Error>>(
         result = each(Observation { flow, now_us, delay_us, delivered: 1, lost: 0 });
     })?;
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    #[test]
+    fn a_pause_is_in_the_round_trip_that_it_is_in() {
+        // Behind a packet of the fifth of eight round trips, whose edges are at its first.
+        for behind in 0..10 {
+            let (mut way, mut time, mut trips) = (Way::default(), 0, Vec::new());
+            for round in 0..8 {
+                for packet in 0..10 {
+                    let header = Header::Short(round % 2 == 1);
+                    trips.extend(way.see(time, 100, Some(header)).map(|trip| trip / MS));
+                    time += if (round, packet) == (4, behind) { 155 * MS } else { 5 * MS };
+                }
+            }
+            assert_eq!(
+                trips, [50; 5],
+                "{behind}: without the first, whose edge nobody saw, and that"
+            );
+        }
+    }
+
+    #[test]
+    fn times_of_centuries_are_no_round_trip() {
+        let mut way = Way::default();
+        let bits = [false, false, false, true, true, true, false, true, true, true];
+        for (number, bit) in (0..).zip(bits) {
+            let time = if number < 7 { number } else { 4_000_000_000_000_000_000 + number };
+            assert_eq!(way.see(time, 100, Some(Header::Short(bit))), None);
+        }
+    }
 }

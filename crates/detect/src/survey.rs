@@ -10,13 +10,10 @@ use crate::place::{At, Clue, Decided, Why, places};
 use crate::sizes::{COUNTED, Flows, forget_half, leave_small, left_out};
 use crate::skipped::Skipped;
 use crate::sorted::behind_note;
-use crate::surveyed::{Flow, Survey};
+use crate::surveyed::{Flow, Survey, far_apart};
 use crate::tally::{Entry, Way};
 use crate::translated::{self, translated};
 use crate::{Error, Input, Limits, Signal, mptcp, spin};
-
-/// Longer captures have damaged times, nanoseconds: a month.
-const LONG: i64 = 30 * 86_400_000_000_000;
 
 /// So long a flow has to send, that its clock is known.
 const LONG_ENOUGH: &str = "a second";
@@ -132,6 +129,10 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
         let mut why: Vec<String> = damage.into_iter().chain(notes).chain(small).collect();
         if others.is_udp(&skipped, packets) {
             match spin::survey(input, limits, skipped, packets)? {
+                Ok(_) if limits.at.is_some() => {
+                    let message = "expected a capture of TCP, found QUIC alone";
+                    return Err(Error::input("--at", message));
+                }
                 Ok(survey) => return Ok(survey),
                 Err(lacking) => why.extend(lacking),
             }
@@ -141,13 +142,7 @@ pub fn survey(input: &Input, limits: Limits) -> Result<Survey, Error> {
     };
     let damage = damage.map(|what| format!("{}: {what}", input.name()));
     let mut notes: Vec<String> = damage.into_iter().chain(notes).collect();
-    if end - start > LONG {
-        let days = (end - start) / 86_400_000_000_000;
-        notes.push(format!(
-            "{}: the first packet and the last are {days} days apart; their times may be damaged",
-            input.name()
-        ));
-    }
+    notes.extend(far_apart(input, start, end));
     notes.extend(small);
     notes.extend(placed.as_ref().and_then(Captured::note));
     notes.extend(others.notes(signal, limits.at, LONG_ENOUGH));

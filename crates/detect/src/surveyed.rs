@@ -2,7 +2,11 @@
 
 use crate::order::Order;
 use crate::packet::End;
-use crate::{Signal, Traffic};
+use crate::{Input, Signal, Traffic};
+
+/// Longer captures have damaged times, nanoseconds: a month.
+const LONG: i64 = 30 * DAY;
+const DAY: i64 = 86_400_000_000_000;
 
 /// A flow to be measured.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,4 +42,16 @@ pub struct Survey {
     pub start: i64,
     /// When the last came.
     pub end: i64,
+}
+
+/// The note on a capture whose first packet and last are too far apart, nanoseconds.
+pub fn far_apart(input: &Input, start: i64, end: i64) -> Option<String> {
+    let long = end.saturating_sub(start);
+    (long > LONG).then(|| {
+        format!(
+            "{}: the first packet and the last are {} days apart; their times may be damaged",
+            input.name(),
+            long / DAY
+        )
+    })
 }

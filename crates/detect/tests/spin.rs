@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 use etherparse::PacketBuilder;
 use narrows_detect::{
-    Answer, Detection, Error, Input, Limits, Observation, Signal, Source, Verdict, detectors,
+    Answer, At, Detection, Error, Input, Limits, Observation, Signal, Source, Verdict, detectors,
 };
 use narrows_laws::Params;
 use narrows_laws::detect::Why;
@@ -225,9 +225,16 @@ fn a_bit_that_does_not_spin_is_refused_by_its_name() {
     assert_eq!(refused(&[one[..2].to_vec()]), begins);
     // Of connections that began before the capture nobody knows that they are QUIC.
     let headless = download(1, BACK, queue, [SPINS; 2])[2..].to_vec();
-    assert_eq!(refused(&[headless]), format!("{}; {log}", udp(count - 2)));
+    let (count, udp) = (headless.len(), udp(headless.len()));
+    let begun =
+        format!("{count} of {count} packets are UDP of which no handshake of QUIC 1 or 2 is there");
+    assert_eq!(refused(&[headless]), format!("{udp}; {begun}; {log}"));
     // Beside one that spins it is left out.
-    let source = open(capture(&[one, download(2, BACK, queue, [SPINS; 2])]));
+    let both = capture(&[one, download(2, BACK, queue, [SPINS; 2])]);
+    let at = Limits { at: Some(At::Sender), ..Limits::default() };
+    let error = Source::open(Input::bytes("test", both.clone()), None, at).map(drop).unwrap_err();
+    assert_eq!(error.to_string(), "--at: expected a capture of TCP, found QUIC alone");
+    let source = open(both);
     assert_eq!(source.recording().flows, ["10.0.1.1:443 > 10.0.0.2:1002 quic"]);
     assert_eq!(source.recording().notes[0], format!("skipped: {named}: {same}"));
 }
