@@ -3,6 +3,7 @@
 
 use crate::common;
 
+use common::orders::all_orders;
 use common::paths::*;
 use narrows_laws::{Advice, Event, EventKind, State, flag};
 use proptest::prelude::*;
@@ -217,25 +218,12 @@ impl Story {
 /// From the first event on, from the fourth answer on, and from the fourth that would withdraw the advice.
 #[test]
 fn advice_is_as_it_must_be_after_events_in_any_order() {
-    fn go_on(story: &Story, steps: &mut Vec<Step>, left: usize) {
-        for step in STEPS {
-            let mut story = story.clone();
-            steps.push(step);
-            if let Err(error) = story.take(step) {
-                panic!("after {steps:?}: {error}");
-            }
-            if left > 1 {
-                go_on(&story, steps, left - 1);
-            }
-            steps.pop();
-        }
-    }
     for (held, pays) in [(0, 0), (4, 0), (5, 4)] {
         let mut story = Story::new();
         let mut steps = [vec![Step::Held; held], vec![Step::Pays; pays]].concat();
         steps.iter().for_each(|step| story.take(*step).unwrap());
         assert_eq!(story.advised, held == 5);
-        go_on(&story, &mut steps, 5);
+        all_orders(&story, &STEPS, &mut steps, 5, Story::take);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The laws, and a connection under one of them.
 
+pub mod orders;
 pub mod paths;
 pub mod queue;
 
